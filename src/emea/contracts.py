@@ -1,0 +1,106 @@
+"""What an encoder, a rule and a format must be. A plug-in is one file with one public class that fulfils one of these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
+
+
+class PluginSettings(BaseModel):
+    """Base of a plug-in's settings: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Encoder(ABC):
+    """Turns pairs believed to be equal into embeddings of both graphs."""
+
+    Settings: ClassVar[type[PluginSettings]] = PluginSettings
+
+    @abstractmethod
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        """Prepare what depends on the graphs alone."""
+
+    @abstractmethod
+    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+        """Fit to weighted pairs, going on from the last fit where there was one, and embed every entity."""
+
+
+class Rule(ABC):
+    """Measures how well each candidate pair agrees with what is believed of other entities (paper 4.2)."""
+
+    Settings: ClassVar[type[PluginSettings]] = PluginSettings
+
+    @abstractmethod
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        """Prepare what depends on the graphs alone."""
+
+    @abstractmethod
+    def factors(self, beliefs: Counterparts) -> Tensor:
+        """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', less the same
+        sum with y_e = none; [pairs] float64, 0 where nothing speaks for the pair."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of a benchmark folder's links are given as seeds: a share of all, a fold, or a file of pairs."""
+
+    ratio: float | None = None
+    split: int = 0
+    fold: int | None = None
+    seeds: Path | None = None
+
+
+class Format(ABC):
+    """A file format. Each does one or more of the kinds below."""
+
+    description: ClassVar[str]  # one line for `emea formats`
+
+
+class GraphReader(Format):
+    """Reads one file into a graph."""
+
+    suffixes: ClassVar[tuple[str, ...]]  # lower case, with the dot and without .gz
+
+    @abstractmethod
+    def read_graph(self, path: Path) -> Graph:
+        """The graph in a file."""
+
+
+class PairReader(Format):
+    """Reads a file of pairs."""
+
+    pair_suffixes: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def read_pairs(self, path: Path) -> pa.Table:
+        """Columns source, target (names, large_string) and weight (float32)."""
+
+
+class TaskReader(Format):
+    """Reads a benchmark folder."""
+
+    @abstractmethod
+    def detect(self, folder: Path) -> str | None:
+        """One line that names the layout found in the folder, or None where it is not this format's."""
+
+    @abstractmethod
+    def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
+        """The task, and the sealed links that are not given as seeds (None where the folder has none)."""
+
+
+class AlignmentWriter(Format):
+    """Writes an alignment to one file."""
+
+    @abstractmethod
+    def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
+        """Write the links with their names."""

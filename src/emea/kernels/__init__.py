@@ -1,0 +1,1 @@
+"""Hot loops over segments, joins and transport; each has a plain twin in the tests."""

@@ -1,4 +1,4 @@
-"""What an encoder, a rule and a format must be. A plug-in is one file with one public class that fulfils one of these."""
+"""What an encoder, a rule and a format must be; a plug-in is one file with one public class that is one of these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
+from emea.data import Alignment, Counterparts, Embeddings, Graph, Links, Reference, Task
 
 
 class PluginSettings(BaseModel):
@@ -83,7 +83,7 @@ class PairReader(Format):
 
     @abstractmethod
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target (names, large_string) and weight (float32)."""
+        """Columns source, target (names, large_string), weight (float32), and, where known, line (of each pair)."""
 
 
 class TaskReader(Format):

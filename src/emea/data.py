@@ -44,6 +44,7 @@ class Graph:
         entities: Iterable[str] | pa.Array,
         relations: Iterable[str] | pa.Array,
         triples: np.ndarray | Tensor,
+        *,
         attributes: Iterable[str] | pa.Array = (),
         literals: pa.Table | None = None,
         aliases: Iterable[str] | None = None,
@@ -58,12 +59,14 @@ class Graph:
         relation_names, relation_rank, _ = _sort_names(relations)
         attribute_names, attribute_rank, _ = _sort_names(attributes)
         columns = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
-        ranked = np.stack([entity_rank[columns[:, 0]], relation_rank[columns[:, 1]], entity_rank[columns[:, 2]]], axis=1)
+        ranked = np.stack(
+            [entity_rank[columns[:, 0]], relation_rank[columns[:, 1]], entity_rank[columns[:, 2]]], axis=1
+        )
         table = LITERAL_SCHEMA.empty_table() if literals is None else literals
         if table.num_rows:
             table = table.set_column(0, "entity", pa.array(entity_rank[table["entity"].to_numpy()]))
             table = table.set_column(1, "attribute", pa.array(attribute_rank[table["attribute"].to_numpy()]))
-            table = table.group_by(table.column_names, use_threads=False).aggregate([])
+            table = _unique_literals(table)
         return cls(
             entities=entity_names,
             relations=relation_names,
@@ -102,6 +105,19 @@ def _unique_rows(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows[keep])
 
 
+def _unique_literals(table: pa.Table) -> pa.Table:
+    """The rows sorted by entity and attribute, each once."""
+    codes = [
+        pc.dictionary_encode(table[name].combine_chunks()).indices.to_numpy()
+        for name in ("language", "datatype", "value")
+    ]
+    codes += [table["attribute"].to_numpy(), table["entity"].to_numpy()]
+    order = np.lexsort(codes)
+    keep = np.ones(len(order), dtype=bool)
+    keep[1:] = np.any([code[order][1:] != code[order][:-1] for code in codes], axis=0)
+    return table.take(pa.array(order[keep]))
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """Pairs of a source and a target entity, each with a weight between 0 and 1."""
@@ -113,7 +129,11 @@ class Links:
     @classmethod
     def build(cls, source: Tensor, target: Tensor, weight: Tensor | None = None) -> Links:
         """Links of two columns of ids; weight 1 where none is given."""
-        return cls(source.long(), target.long(), torch.ones(len(source)).to(source.device) if weight is None else weight.float())
+        return cls(
+            source.long(),
+            target.long(),
+            torch.ones(len(source)).to(source.device) if weight is None else weight.float(),
+        )
 
     @classmethod
     def empty(cls) -> Links:
@@ -174,17 +194,18 @@ class Reference:
         return self.__links
 
 
-VALIDATION_PAIRS = 100
-
-
-def split(source: Graph, target: Graph, links: Links, ratio: float, seed: int) -> tuple[Links, Links, Reference]:
-    """Seeds, validation and reference: links sorted by their names, shuffled by the seed, cut at `ratio` and 100 further."""
-    names = zip(source.entities.take(links.source.numpy()).to_pylist(), target.entities.take(links.target.numpy()).to_pylist(), strict=True)
-    order = [row for _, row in sorted((pair, row) for row, pair in enumerate(names))]
+def split(
+    source: Graph, target: Graph, links: Links, ratio: float, seed: int, *, validation: int = 100
+) -> tuple[Links, Links, Reference]:
+    """Seeds, validation and reference: links sorted by their names, shuffled by the seed; the first `ratio` of them are
+    seeds, the next `validation` the validation pairs, the rest is sealed."""
+    sources = source.entities.take(links.source.numpy()).to_pylist()
+    targets = target.entities.take(links.target.numpy()).to_pylist()
+    order = sorted(range(len(links)), key=lambda row: (sources[row], targets[row]))
     random.Random(seed).shuffle(order)
-    rows = torch.tensor(order, dtype=torch.int64)
-    cut = round(ratio * len(rows))
-    return links[rows[:cut]], links[rows[cut : cut + VALIDATION_PAIRS]], Reference(links[rows[cut + VALIDATION_PAIRS :]])
+    rows, seeds = torch.tensor(order, dtype=torch.int64), round(ratio * len(links))
+    held = seeds + validation
+    return links[rows[:seeds]], links[rows[seeds:held]], Reference(links[rows[held:]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,21 +226,41 @@ class Candidates:
     source: Tensor  # [pairs] int64
     target: Tensor  # [pairs] int64
     cosine: Tensor  # [pairs] float32
-    similarity: Tensor  # [pairs] float32: what ranks them, cosine or CSLS
     sources: int  # entities in the source graph
     targets: int  # entities in the target graph
+    source_density: Tensor  # [sources] mean cosine to the nearest targets (0 where hubs are not corrected for)
+    target_density: Tensor  # [targets] mean cosine to the nearest sources
 
     def __len__(self) -> int:
         return len(self.source)
 
     def __getitem__(self, rows: Tensor) -> Candidates:
-        return replace(
-            self, source=self.source[rows], target=self.target[rows], cosine=self.cosine[rows], similarity=self.similarity[rows]
-        )
+        return replace(self, source=self.source[rows], target=self.target[rows], cosine=self.cosine[rows])
+
+    @property
+    def similarity(self) -> Tensor:
+        """What ranks the pairs, [pairs]: csls(x, y) = 2 cos(x, y) − density(x) − density(y)."""
+        return 2 * self.cosine - self.source_density[self.source] - self.target_density[self.target]
+
+    def touches(self, links: Links) -> Tensor:
+        """Whether each pair shares an entity with the links, [pairs] bool."""
+        taken_source = torch.zeros(self.sources, dtype=torch.bool, device=self.source.device)
+        taken_target = torch.zeros(self.targets, dtype=torch.bool, device=self.source.device)
+        taken_source[links.source] = True
+        taken_target[links.target] = True
+        return taken_source[self.source] | taken_target[self.target]
 
     def swap(self) -> Self:
         """The same pairs seen from the target."""
-        return replace(self, source=self.target, target=self.source, sources=self.targets, targets=self.sources)
+        return replace(
+            self,
+            source=self.target,
+            target=self.source,
+            sources=self.targets,
+            targets=self.sources,
+            source_density=self.target_density,
+            target_density=self.source_density,
+        )
 
     def keys(self) -> Tensor:
         """One number per pair, [pairs]."""
@@ -243,10 +284,30 @@ class Counterparts:
         """The same beliefs seen from the target."""
         return Counterparts(self.candidates.swap(), self.backward, self.forward, self.target_none, self.source_none)
 
+    def __getitem__(self, rows: Tensor) -> Counterparts:
+        """The beliefs about some of the pairs; those about the others now lie outside the candidates."""
+        return replace(self, candidates=self.candidates[rows], forward=self.forward[rows], backward=self.backward[rows])
+
+    @property
+    def source_outside(self) -> Tensor:
+        """Mass of each source's counterparts that are no candidates, [sources]."""
+        inside = torch.zeros_like(self.source_none).index_add_(0, self.candidates.source, self.forward)
+        return (1 - inside - self.source_none).clamp(min=0)
+
+    @property
+    def target_outside(self) -> Tensor:
+        """Mass of each target's counterparts that are no candidates, [targets]."""
+        return self.swap().source_outside
+
     @property
     def agreement(self) -> Tensor:
         """Belief that both directions share: p(target | source) · p(source | target), [pairs]."""
         return self.forward * self.backward
+
+    @property
+    def confidence(self) -> Tensor:
+        """Geometric mean of both directions, [pairs]."""
+        return self.agreement.sqrt()
 
 
 @dataclass(frozen=True, eq=False)

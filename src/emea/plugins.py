@@ -37,7 +37,9 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         raise SettingsError(f"{kind[:-1]} '{name}' cannot be imported: {error}") from error
     found = getattr(module, class_name, None) if class_name else _public_class(module, contract)
     if not (inspect.isclass(found) and issubclass(found, contract)):
-        raise SettingsError(f"'{name}' is no {kind[:-1]}: expected a class that fulfils emea.contracts.{contract.__name__}")
+        raise SettingsError(
+            f"'{name}' is no {kind[:-1]}: expected a class that fulfils emea.contracts.{contract.__name__}"
+        )
     return found
 
 

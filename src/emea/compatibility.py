@@ -1,0 +1,123 @@
+"""Compatibility: rule factors → conditional distribution of counterparts, and the rules' weights (paper 4.2–4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from emea.data import Candidates, Counterparts
+from emea.kernels.joins import lookup
+from emea.kernels.segments import segment_best, segment_logsumexp, segment_softmax, segment_sum
+
+SMALLEST = 1e-300  # keeps a division by nothing a number
+SMALLEST_WEIGHT = 1e-3  # rules speak for pairs, never against them; the order they give survives
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The rules' factors of each candidate pair, seen from one side (from the source, unless swapped)."""
+
+    candidates: Candidates
+    values: Tensor  # [pairs, rules]: Σ over the factors F that contain e of g(y_F) with y_e = e'
+    none: float  # what the factors of a pair must exceed to beat "none"
+
+    def logits(self, weights: Tensor) -> Tensor:
+        """log of the product of local functions l (eq. local_func), up to what all counterparts of e share, [pairs].
+
+        φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0.
+        """
+        return (self.values - self.none) @ weights
+
+    def conditional(self, weights: Tensor) -> Tensor:
+        """p_Φ(y_e | Markov blanket) over e's candidates and "none" (eq. cond_p), [pairs]."""
+        return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, slack=0.0)
+
+
+def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 25, ridge: float = 1.0) -> Tensor:
+    """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
+
+    Each side comes with ŷ: the row of each entity's sample, one per entity, -1 for "none". The ridge keeps Φ finite
+    where the samples follow the rules without exception.
+    """
+    rules = sides[0][0].values.shape[1]
+    weights = torch.ones(rules, dtype=torch.float64, device=sides[0][0].values.device)
+    for _ in range(steps):
+        gradient, curvature = -ridge * weights, ridge * torch.eye(rules, dtype=torch.float64, device=weights.device)
+        for factors, sample in sides:
+            first, second = _moments(factors, weights)
+            chosen = factors.values[sample[sample >= 0]] - factors.none
+            gradient = gradient + chosen.sum(0) - first.sum(0)
+            curvature = curvature + second
+        step = torch.linalg.solve(curvature, gradient)
+        weights = (weights + step.clamp(-5, 5)).clamp(min=SMALLEST_WEIGHT)
+        if float(step.abs().max()) < 1e-6:
+            break
+    return weights
+
+
+def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Per entity E[g] under the conditional, [sources, rules], and Σ over entities of Cov[g], [rules, rules]."""
+    probability = factors.conditional(weights)[:, None]
+    values = factors.values - factors.none
+    size, source = factors.candidates.sources, factors.candidates.source
+    mean = values.new_zeros(size, values.shape[1]).index_add_(0, source, probability * values)
+    return mean, (probability * values).T @ values - mean.T @ mean
+
+
+def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:
+    """q*: the conditional given what is currently believed, both ways (eq. q_star, one sweep over all entities)."""
+    forward_logits, backward_logits = forward.logits(weights), backward.logits(weights)
+    pairs = beliefs.candidates
+    return replace(
+        beliefs,
+        forward=forward.conditional(weights),
+        backward=backward.conditional(weights),
+        source_none=torch.exp(-segment_logsumexp(forward_logits, pairs.source, pairs.sources, slack=0.0)),
+        target_none=torch.exp(-segment_logsumexp(backward_logits, pairs.target, pairs.targets, slack=0.0)),
+    )
+
+
+def labels(factors: Factors, weights: Tensor, probability: Tensor) -> Tensor:
+    """Row of each source's most compatible counterpart, [sources]; -1 for "none", or for a tie that q_Θ does not break.
+
+    With a single rule its weight scales all logits alike, so Φ changes confidence and never a label.
+    """
+    pairs, logits = factors.candidates, factors.logits(weights) / weights.sum()
+    best = segment_best(pairs.source, pairs.sources, logits, probability)
+    return torch.where((best >= 0) & (logits[best.clamp(min=0)] > 0), best, -1)
+
+
+def combine(believed: Counterparts, refined: Counterparts) -> Counterparts:
+    """What the encoder proposes and the rules support, both ways: q_Θ · q*, normalised over an entity's candidates,
+    times the probability that the pair rather than "none" is compatible; "none" gets what is left."""
+    pairs = believed.candidates
+
+    def product(proposal: Tensor, support: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        both = proposal * support
+        both = both / segment_sum(both, index, len(none)).clamp(min=SMALLEST)[index]
+        both = both * support / (support + none[index]).clamp(min=SMALLEST)
+        return both, 1 - segment_sum(both, index, len(none))
+
+    forward, source_none = product(believed.forward, refined.forward, refined.source_none, pairs.source)
+    backward, target_none = product(believed.backward, refined.backward, refined.target_none, pairs.target)
+    return Counterparts(pairs, forward, backward, source_none, target_none)
+
+
+def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
+    """The agreed beliefs about the pairs considered, and the encoder's about all other candidates.
+
+    What the encoder gave the pairs considered, together, is shared out among them and "none" as was agreed.
+    """
+    pairs = believed.candidates
+    row = lookup(agreed.candidates.keys(), pairs.keys())
+    considered, row = row >= 0, row.clamp(min=0)
+
+    def share(wide: Tensor, narrow: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        given = segment_sum(torch.where(considered, wide, 0.0), index, len(none))
+        return torch.where(considered, narrow[row] * given[index], wide), none * given
+
+    forward, source_none = share(believed.forward, agreed.forward, agreed.source_none, pairs.source)
+    backward, target_none = share(believed.backward, agreed.backward, agreed.target_none, pairs.target)
+    return Counterparts(pairs, forward, backward, source_none, target_none)

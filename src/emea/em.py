@@ -1,0 +1,165 @@
+"""Algorithm 1: an encoder proposes counterparts, rules say how compatible they are, and each corrects the other."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from emea import plugins
+from emea.compatibility import Factors, combine, learn_weights, refine, widen
+from emea.contracts import Encoder, Rule
+from emea.data import Alignment, Counterparts, Embeddings, Links, Task
+from emea.kernels.segments import segment_best
+from emea.matching import Calibration, match, mutual_best
+from emea.probability import clamp, counterparts, fit_sharpness, most_probable
+from emea.settings import EMSettings, Settings
+from emea.similarity import search
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What one round of the loop came to."""
+
+    number: int
+    embeddings: Embeddings
+    believed: Counterparts  # q_Θ: what the encoder proposes, over all candidates
+    refined: Counterparts  # q*: how compatible the best of them are, by the rules alone
+    agreed: Counterparts  # q_Θ · q*: what both support
+    labels: Links  # pseudo-labels for the next round, seeds not included
+    sharpness: float  # of the probabilities
+    weights: Tensor  # Φ, one per rule
+    trials: (
+        Tensor  # [trials, 2]: confidence in the link found for a seed that this round did not see, and if it is right
+    )
+    seconds: float
+
+
+def rounds(task: Task, settings: Settings) -> Iterator[Round]:
+    """The method: yields each round as it ends; round 0 is the fit to the seeds alone."""
+    device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
+    encoder = _encoder(task, settings, device)
+    rules, backward_rules = _rules(task, settings, device), _rules(task.swap(), settings, device)
+    seeds = task.seeds.to(device)
+    folds = _folds(seeds, settings.probability.folds, generator)
+    pseudo, sharpness = seeds[:0], settings.probability.typical_sharpness
+    for number in range(settings.em.rounds + 1):
+        started = time.perf_counter()
+        held_out = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
+        known = seeds[~torch.isin(seeds.source, held_out.source)]
+
+        embeddings = encoder.fit(known + pseudo, generator)
+        candidates = search(embeddings, settings.similarity, generator)
+        candidates = candidates[~candidates.touches(known)]
+        sharpness = fit_sharpness(candidates, held_out, settings.probability) if len(held_out) else sharpness
+        believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
+
+        considered = clamp(most_probable(believed, settings.compatibility.candidates), known)
+        forward = _factors(rules, considered, settings)
+        backward = _factors(backward_rules, considered.swap(), settings)
+        weights = learn_weights([(forward, _sample(considered)), (backward, _sample(considered.swap()))])  # M-step: Φ
+        refined = refine(considered, forward, backward, weights)  # E-step: q*
+        agreed = combine(considered, refined)
+        pseudo = pseudo_labels(agreed, seeds, settings.em)
+
+        seconds = time.perf_counter() - started
+        yield Round(
+            number, embeddings, believed, refined, agreed, pseudo, sharpness, weights, trials(agreed, held_out), seconds
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What the loop came to: the alignment, the beliefs behind it, and the last round."""
+
+    task: Task
+    settings: Settings
+    alignment: Alignment  # seeds not included
+    counterparts: Counterparts  # final beliefs about all candidates
+    last: Round
+
+    def to_arrow(self) -> pa.Table:
+        """The alignment with names: source, target, confidence, similarity; the surest first."""
+        found = self.alignment
+        table = pa.table(
+            {
+                "source": self.task.source.entities.take(found.source.cpu().numpy()),
+                "target": self.task.target.entities.take(found.target.cpu().numpy()),
+                "confidence": found.confidence.cpu().numpy(),
+                "similarity": found.similarity.cpu().numpy(),
+            }
+        )
+        return table.sort_by([("confidence", "descending"), ("source", "ascending")])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The alignment with names, as a data frame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+
+def align(task: Task, settings: Settings | None = None, observe: Callable[[Round], None] | None = None) -> Result:
+    """Link the two graphs of a task; `observe` is shown each round as it ends."""
+    settings = settings or Settings()
+    tried = deque[Tensor](maxlen=max(settings.probability.folds, 1))
+    for last in rounds(task, settings):
+        if observe is not None:
+            observe(last)
+        if last.number:  # round 0 says little about the end
+            tried.append(last.trials)
+    counterparts = widen(last.agreed, last.believed)
+    calibration = Calibration(torch.cat([*tried]) if tried else last.trials[:0])
+    return Result(task, settings, match(counterparts, calibration, settings.matching), counterparts, last)
+
+
+def _encoder(task: Task, settings: Settings, device: torch.device) -> Encoder:
+    plugin = plugins.find("encoders", settings.em.encoder, Encoder)
+    return plugin(task, settings.encoder_settings(), device)
+
+
+def _rules(task: Task, settings: Settings, device: torch.device) -> list[Rule]:
+    return [plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device) for name in settings.em.rules]
+
+
+def _folds(seeds: Links, count: int, generator: torch.Generator) -> list[Links]:
+    """The seeds cut into folds at random; a single empty one where they are too few to spare any."""
+    if count < 2 or len(seeds) < 2 * count:
+        return [seeds[:0]]
+    order = torch.randperm(len(seeds), generator=generator).to(seeds.source.device)
+    return [seeds[part] for part in order.tensor_split(count)]
+
+
+def _factors(rules: list[Rule], beliefs: Counterparts, settings: Settings) -> Factors:
+    values = torch.stack([rule.factors(beliefs) for rule in rules], 1)  # [pairs, rules]
+    return Factors(beliefs.candidates, values, settings.compatibility.none)
+
+
+def _sample(beliefs: Counterparts) -> Tensor:
+    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, [sources]; -1 for none or undecided."""
+    pairs = beliefs.candidates
+    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
+    return torch.where((best >= 0) & (beliefs.forward[best.clamp(min=0)] > beliefs.source_none), best, -1)
+
+
+def trials(agreed: Counterparts, held_out: Links) -> Tensor:
+    """How held-out seeds fared: for each link found for one of their entities, its confidence and if it is right."""
+    pairs, rows = agreed.candidates, mutual_best(agreed)
+    rows = rows[pairs.touches(held_out)[rows]]
+    right = torch.isin(pairs.keys()[rows], held_out.source * pairs.targets + held_out.target)
+    return torch.stack([agreed.confidence[rows], right.double()], 1)
+
+
+def pseudo_labels(agreed: Counterparts, seeds: Links, settings: EMSettings) -> Links:
+    """Pairs that are the best of each other and sure enough, seeds aside, weighted by how sure they are."""
+    rows = mutual_best(agreed)
+    confidence = agreed.confidence[rows]
+    sure = (confidence >= settings.minimum) & ~agreed.candidates.touches(seeds)[rows]
+    rows = rows[sure]
+    return Links.build(agreed.candidates.source[rows], agreed.candidates.target[rows], confidence[sure])

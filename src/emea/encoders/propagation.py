@@ -1,0 +1,135 @@
+"""Label propagation: the seeds' random vectors flow through both graphs; nothing is trained."""
+
+from __future__ import annotations
+
+import warnings
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from emea.contracts import Encoder, PluginSettings
+from emea.data import Embeddings, Links, Task
+from emea.kernels.joins import Edges
+
+
+class PropagationSettings(PluginSettings):
+    """How wide the vectors are and how far they flow."""
+
+    dimension: int = Field(256, ge=8, description="length of the random vector of each pair")
+    depth: int = Field(2, ge=1, description="steps that the vectors flow")
+    paths: int = Field(1024, ge=0, description="features of the relation-weighted view")
+    path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view against the plain one")
+    block: int = Field(256, ge=1, description="columns of the relation-weighted view computed at a time")
+
+
+class Propagation(Encoder):
+    """LightEA's encoder (Mao et al., EMNLP 2022) with a sketch in place of its random projections.
+
+    Each pair (e, e') gets one random unit vector, all other entities zero: E₀. Then, `depth` times, with n(·) the
+    normalisation of rows, A the adjacency with self-loops, B entity–relation and H relation–head incidence,
+
+        E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
+
+    The relation-weighted view sums, over the edges (e, r, n) of an entity, the products of random features of r and
+    of n: third(e)_c = Σ a_c(r) · b_c(n). E₀ is a random projection already, so a coordinate of it is one too: a_c and
+    b_c are signed sums of one random coordinate from each depth, which costs a gather instead of a matrix product.
+
+    Embedding: n([n([E₁ … E_depth]) ‖ path_weight · n(third)]). E₀ is left out: an entity's own label is no evidence
+    for itself.
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = PropagationSettings
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, PropagationSettings)
+        self.settings = settings
+        self.source = _Operators(Edges.build(task.source, device))
+        self.target = _Operators(Edges.build(task.target, device))
+
+    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+        """Embed both graphs from the pairs; each fit starts anew."""
+        settings = self.settings
+        vectors = normalise(torch.randn(len(pairs), settings.dimension, generator=generator))
+        vectors = vectors.to(pairs.source.device) * pairs.weight[:, None]
+        sketches = [_Sketch(settings, generator), _Sketch(settings, generator)]  # of relations, of entities
+        return Embeddings(
+            self.source.embed(pairs.source, vectors, sketches, settings),
+            self.target.embed(pairs.target, vectors, sketches, settings),
+        )
+
+
+class _Sketch:
+    """Random features of vectors that are random themselves: signed sums of one coordinate per depth."""
+
+    def __init__(self, settings: PropagationSettings, generator: torch.Generator) -> None:
+        shape = (settings.depth + 1, settings.paths)
+        self.coordinate = torch.randint(settings.dimension, shape, generator=generator)
+        self.sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
+
+    def __call__(self, views: list[Tensor], columns: slice) -> Tensor:
+        """[rows, columns] features of the views, each [rows, dimension]."""
+        device = views[0].device
+        parts = [
+            view[:, coordinate[columns].to(device)] * sign[columns].to(device)
+            for view, coordinate, sign in zip(views, self.coordinate, self.sign, strict=True)
+        ]
+        return torch.stack(parts).sum(0)
+
+
+class _Operators:
+    """The sparse matrices of one graph."""
+
+    def __init__(self, edges: Edges) -> None:
+        self.edges = edges
+        ones = torch.ones(len(edges.head), device=edges.head.device)
+        loops = torch.arange(edges.entities, device=edges.head.device)
+        neighbour = torch.unique(edges.key)  # several relations between two entities count once
+        self.adjacency = sparse(
+            torch.cat([neighbour // edges.entities, loops]),
+            torch.cat([neighbour % edges.entities, loops]),
+            torch.ones(len(neighbour) + edges.entities, device=edges.head.device),
+            (edges.entities, edges.entities),
+        )
+        self.relation_of = sparse(edges.head, edges.relation, ones, (edges.entities, edges.relations))
+        self.head_of = sparse(edges.relation, edges.head, ones, (edges.relations, edges.entities))
+        rows = torch.arange(len(edges.head), device=edges.head.device)
+        self.edge_of = sparse(edges.head, rows, ones, (edges.entities, len(edges.head)))
+
+    def embed(
+        self, labelled: Tensor, vectors: Tensor, sketches: list[_Sketch], settings: PropagationSettings
+    ) -> Tensor:
+        """Embeddings of this graph's entities, [entities, features]."""
+        edges, dimension = self.edges, vectors.shape[1]
+        entities = [vectors.new_zeros(edges.entities, dimension).index_add_(0, labelled, vectors)]
+        relations = [vectors.new_zeros(edges.relations, dimension)]
+        for _ in range(settings.depth):
+            heads = normalise(self.head_of @ entities[-1])
+            entities.append(normalise(self.adjacency @ entities[-1] + self.relation_of @ relations[-1]))
+            relations.append(heads)
+        plain = torch.cat(entities[1:], 1)
+        if not settings.paths:
+            return normalise(plain)
+        relation_sketch, entity_sketch = sketches
+        paths = []
+        for first in range(0, settings.paths, settings.block):
+            columns = slice(first, first + settings.block)
+            along = relation_sketch(relations, columns)[edges.relation] * entity_sketch(entities, columns)[edges.tail]
+            paths.append(self.edge_of @ along)
+        return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(torch.cat(paths, 1))], 1))
+
+
+def normalise(rows: Tensor) -> Tensor:
+    """Rows scaled to length 1; a row of zeros stays zero."""
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
+def sparse(row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse matrix in compressed rows, ready for products with dense ones."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Sparse (CSR tensor support|invariant checks)"
+        )  # torch says so once, of all of it
+        matrix: Tensor = torch.sparse_coo_tensor(torch.stack([row, column]), value, shape, check_invariants=True)
+        return matrix.coalesce().to_sparse_csr()

@@ -1,0 +1,180 @@
+"""Ranks, precision and recall, calibration and significance; the only place that opens a `Reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from scipy import stats
+from torch import Tensor
+
+from emea.data import Alignment, Links, Reference
+from emea.em import Result
+from emea.kernels.joins import lookup
+from emea.kernels.segments import segment_sum
+
+TIED = 1e-6  # scores closer than this are tied
+BINS = 15  # of equal mass, for the calibration error
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What is to be evaluated: the links, and the candidates under one or more decodings."""
+
+    links: Alignment
+    source: Tensor  # [pairs] candidates, sorted by source and target
+    target: Tensor  # [pairs]
+    scores: dict[str, Tensor]  # decoding → [pairs], higher is better
+    targets: int  # entities in the target graph
+    given: Links  # pairs the run was given: they are no part of what is evaluated
+    tail: Callable[[Links, Tensor], Tensor] | None = None  # how many targets outside the candidates beat each pair
+
+
+def answer(result: Result) -> Answer:
+    """What a run in memory has to say: `csls` is the encoder alone, `transport` its probabilities, `probability` the
+    final beliefs."""
+    believed, final = result.last.believed, result.counterparts
+    pairs = final.candidates
+    scores = {
+        "csls": pairs.similarity.double(),
+        "transport": torch.log(believed.forward.clamp(min=1e-300)),
+        "probability": torch.log(final.forward.clamp(min=1e-300)),
+    }
+    given = (result.task.seeds + result.task.validation).to(pairs.source.device)
+    return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, _tail(result))
+
+
+def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
+    """All measures of a run: ranks for both pools and each decoding, and the links in both readings."""
+    if isinstance(subject, Result):
+        subject = answer(subject)
+    known = reference.open().to(subject.source.device)
+    known = known[~torch.isin(known.source, subject.given.source)]
+    every = torch.ones(subject.targets, dtype=torch.bool, device=known.source.device)
+    every[subject.given.target] = False
+    every[known.target] = True
+    tested = torch.zeros_like(every)
+    tested[known.target] = True
+    pools = {"test targets": tested, "all targets": every}
+    return {
+        "reference": len(known),
+        "ranking": {
+            pool: {decoding: ranking_measures(*ranks(subject, known, inside, decoding)) for decoding in subject.scores}
+            for pool, inside in pools.items()
+        },
+        "alignment": {
+            "known sources": alignment_measures(subject, known, strict=False),
+            "strict": alignment_measures(subject, known, strict=True),
+        },
+    }
+
+
+def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
+    """Optimistic and pessimistic rank of each known pair in the pool, [known] each.
+
+    Every candidate ranks above every target that is none; a source without candidates has the worst rank.
+    """
+    score, targets = subject.scores[decoding], subject.targets
+    row = lookup(subject.source * targets + subject.target, known.source * targets + known.target)
+    is_candidate = row >= 0
+    sources = int(torch.cat([subject.source, known.source]).max()) + 1
+    right = torch.full((sources,), -torch.inf, dtype=score.dtype, device=score.device)
+    right[known.source] = torch.where(is_candidate, score[row.clamp(min=0)], -torch.inf)
+    inside = pool[subject.target]
+    better = segment_sum((inside & (score > right[subject.source] + TIED)).double(), subject.source, sources)
+    as_good = segment_sum((inside & (score >= right[subject.source] - TIED)).double(), subject.source, sources)
+    best = 1 + better[known.source]
+    worst = torch.where(is_candidate, as_good[known.source], float(pool.sum()))
+    if subject.tail is not None and not bool(is_candidate.all()):
+        outside = known[~is_candidate]
+        ahead, tied = subject.tail(outside, pool).unbind(1)
+        best[~is_candidate] += ahead
+        worst[~is_candidate] = best[~is_candidate] + tied
+    return best, worst
+
+
+def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
+    embeddings, pairs = result.last.embeddings, result.counterparts.candidates
+    order = torch.argsort(pairs.source, stable=True)
+    count = torch.bincount(pairs.source, minlength=pairs.sources)
+    first = torch.cumsum(count, 0) - count
+
+    def tail(links: Links, pool: Tensor) -> Tensor:
+        """Of the pool's targets that are no candidates, how many beat each link by CSLS and how many tie, [links, 2]."""
+        counts = []
+        for source, target in zip(torch.split(links.source, 512), torch.split(links.target, 512), strict=True):
+            csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
+            right = csls.gather(1, target[:, None])
+            csls[:, ~pool] = -torch.inf
+            row = torch.repeat_interleave(torch.arange(len(source), device=source.device), count[source])
+            step = torch.arange(len(row), device=row.device) - (torch.cumsum(count[source], 0) - count[source])[row]
+            csls[row, pairs.target[order[first[source][row] + step]]] = -torch.inf
+            csls.scatter_(1, target[:, None], -torch.inf)
+            counts.append(torch.stack([(csls > right + TIED).sum(1), ((csls - right).abs() <= TIED).sum(1)], 1))
+        return torch.cat(counts).double()
+
+    return tail
+
+
+def ranking_measures(best: Tensor, worst: Tensor) -> dict[str, float]:
+    """Hit@k, MRR and MR of realistic ranks (the mean of the best and the worst possible); a tie is no hit.
+
+    `hit@1 shared` gives a tie of k at the top 1/k of a hit.
+    """
+    rank = (best + worst) / 2
+    return {
+        "hit@1": _mean(rank <= 1),
+        "hit@10": _mean(rank <= 10),
+        "mrr": _mean(1 / rank),
+        "mr": _mean(rank),
+        "hit@1 shared": _mean((best == 1) / (worst - best + 1)),
+    }
+
+
+def alignment_measures(subject: Answer, known: Links, *, strict: bool) -> dict[str, float]:
+    """Precision, recall, F1 and calibration error of the links, pairs given to the run left out.
+
+    Strict: a link from a source that the reference does not know is wrong; otherwise such links do not count.
+    """
+    links = subject.links
+    counted = ~torch.isin(links.source, subject.given.source)
+    if not strict:
+        counted &= torch.isin(links.source, known.source)
+    keys = links.source * subject.targets + links.target
+    right = torch.isin(keys, known.source * subject.targets + known.target)[counted]
+    precision = _mean(right)
+    recall = int(right.sum()) / max(len(known), 1)
+    return {
+        "links": len(right),
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        "calibration error": calibration_error(links.confidence[counted], right),
+    }
+
+
+def calibration_error(confidence: Tensor, right: Tensor) -> float:
+    """Mean distance of confidence and share of right links, over 15 bins of equal mass.
+
+    >>> calibration_error(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))
+    0.5
+    """
+    if len(right) == 0:
+        return 0.0
+    order = torch.argsort(confidence, stable=True)
+    error = 0.0
+    for rows in order.tensor_split(min(BINS, len(order))):
+        error += len(rows) * abs(float(confidence[rows].double().mean()) - float(right[rows].double().mean()))
+    return error / len(order)
+
+
+def paired_t_test(first: Tensor, second: Tensor) -> tuple[float, float]:
+    """Mean difference of two runs' reciprocal ranks of the same pairs, and the two-tailed p-value."""
+    difference = (1 / first - 1 / second).double().cpu()
+    return float(difference.mean()), float(stats.ttest_1samp(difference.numpy(), 0.0).pvalue)
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().mean()) if len(values) else 0.0

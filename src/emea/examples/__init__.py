@@ -1,0 +1,20 @@
+"""Examples that come with the package."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from emea.data import Links, Reference, Task, split
+from emea.formats import read_graph, read_pairs
+
+GRAPHS = {"world": ("cldr.ttl.gz", "geonames.ttl.gz")}
+
+
+def read_example(name: str = "world", seeds: int = 50, seed: int = 0) -> tuple[Task, Reference]:
+    """Two real graphs of the same things, some of their links as seeds, the others sealed."""
+    with resources.as_file(resources.files(__name__) / name) as folder:
+        source, target = (read_graph(Path(folder) / file) for file in GRAPHS[name])
+        links = read_pairs(Path(folder) / "links.tsv", source, target)
+    known, _, reference = split(source, target, links, seeds / len(links), seed, validation=0)
+    return Task(source, target, known, Links.empty()), reference

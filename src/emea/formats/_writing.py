@@ -1,0 +1,62 @@
+"""What the writers of alignments share: the order of the links, their names, and a table as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from torch import Tensor
+
+from emea.data import Alignment, Task
+
+Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
+
+EXACT_POWER = 22  # of ten: the largest that a float holds exactly
+
+
+def sort_by_name(alignment: Alignment) -> Alignment:
+    """The links sorted by source name, then target name, which is the order of the ids."""
+    rows = np.lexsort((alignment.target.cpu().numpy(), alignment.source.cpu().numpy()))
+    columns = (alignment.source, alignment.target, alignment.confidence, alignment.similarity)
+    return Alignment(*(column.detach().cpu()[rows] for column in columns))
+
+
+def names(alignment: Alignment, task: Task) -> tuple[pa.Array, pa.Array]:
+    """Source and target names of the links."""
+    sources, targets = alignment.source.cpu().numpy(), alignment.target.cpu().numpy()
+    return task.source.entities.take(sources), task.target.entities.take(targets)
+
+
+def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]) -> None:
+    """Write named columns as TSV: text as it is, fractions with six significant digits, never quoted."""
+    file.write(("\t".join(header) + "\n").encode())
+    *others, last = (_text(column) for column in columns)
+    tab, end, nothing = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
+    lines = pc.binary_join_element_wise(*others, pc.binary_join_element_wise(last, end, nothing), tab)
+    # An arrow column of text keeps its values one behind the other: the file as it shall be.
+    if len(lines):
+        file.write(lines.buffers()[2])
+
+
+def _text(column: Column) -> pa.Array:
+    values = column.detach().cpu().numpy() if isinstance(column, Tensor) else column
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        values = _six_digits(values)
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
+    return array.cast(pa.large_string())
+
+
+def _six_digits(values: np.ndarray) -> np.ndarray:
+    """The nearest numbers that have six significant digits."""
+    exact = values.astype(np.float64)
+    size = np.abs(np.where(np.isfinite(exact) & (exact != 0), exact, 1.0))
+    digits = 5 - np.floor(np.log10(size))
+    power = 10.0 ** np.clip(np.abs(digits), 0, EXACT_POWER)
+    # Divided by a power of ten and not multiplied by its inverse, which has no exact binary form.
+    rounded: np.ndarray = np.where(digits >= 0, np.rint(exact * power) / power, np.rint(exact / power) * power)
+    extreme = np.abs(digits) > EXACT_POWER
+    rounded[extreme] = [float(f"{value:.6g}") for value in exact[extreme].tolist()]
+    return rounded

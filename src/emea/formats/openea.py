@@ -1,0 +1,83 @@
+"""The OpenEA benchmark folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from emea.contracts import Choice, TaskReader
+from emea.data import Graph, Reference, Task
+from emea.errors import InputError
+from emea.formats._choice import NamePairs, choose, link_names
+from emea.formats._columns import LANGUAGE_STRING, GraphColumns
+from emea.formats._files import fields
+
+FOLDS = "721_5fold"
+PARTS = ("train_links", "valid_links", "test_links")
+TYPED = re.compile(r'"(?P<value>.*)"(?:\^\^<(?P<datatype>[^<>\s]+)>|@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*))')
+
+
+class OpenEA(TaskReader):
+    """Two graphs as files of triples, their links, and five folds of them."""
+
+    description: ClassVar[str] = "OpenEA folder: rel_triples_N, attr_triples_N, ent_links, 721_5fold"
+
+    def detect(self, folder: Path) -> str | None:
+        """Say which of the optional files are there."""
+        if not all((folder / f"rel_triples_{number}").is_file() for number in (1, 2)):
+            return None
+        attributes = "with" if (folder / "attr_triples_1").is_file() else "without"
+        links = "links in ent_links" if (folder / "ent_links").is_file() else "no links"
+        folds = _folds(folder)
+        return f"OpenEA folder {attributes} attributes, {links}, {len(folds) or 'no'} folds"
+
+    def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
+        """Read both graphs, and a fold's links or the chosen share of all."""
+        known = _pairs(folder / "ent_links") if (folder / "ent_links").is_file() else []
+        parts = [] if choice.fold is None else [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
+        every = [pair for pairs in (known, *parts) for pair in pairs]
+        source = _graph(folder, 1, {pair[0] for pair in every})
+        target = _graph(folder, 2, {pair[1] for pair in every})
+        if choice.fold is None:
+            return choose(source, target, link_names(known, source, target), choice, folder)
+        seeds, validation, reference = (link_names(part, source, target) for part in parts)
+        return Task(source, target, seeds, validation), Reference(reference)
+
+
+def _folds(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / FOLDS).glob("*") if path.is_dir())
+
+
+def _fold(folder: Path, fold: int) -> Path:
+    if str(fold) not in _folds(folder):
+        found = ", ".join(_folds(folder)) or "none"
+        raise InputError(f"{folder / FOLDS} has no fold {fold}: found {found}, expected a folder of that name")
+    return folder / FOLDS / str(fold)
+
+
+def _pairs(path: Path) -> NamePairs:
+    return [(source, target) for _, (source, target) in fields(path, 2)]
+
+
+def _graph(folder: Path, number: int, linked: set[str]) -> Graph:
+    """One graph; entities that occur only in attributes or only in links are kept."""
+    columns = GraphColumns()
+    for _, (head, relation, tail) in fields(folder / f"rel_triples_{number}", 3):
+        columns.relate(head, relation, tail)
+    attributes = folder / f"attr_triples_{number}"
+    if attributes.is_file():
+        for _, (entity, attribute, text) in fields(attributes, 3):
+            _describe(columns, entity, attribute, text)
+    return columns.build(mentioned=sorted(linked))
+
+
+def _describe(columns: GraphColumns, entity: str, attribute: str, text: str) -> None:
+    """Add a value, read as a typed or tagged literal where it is written as one."""
+    typed = TYPED.fullmatch(text)
+    if typed is None:
+        columns.describe(entity, attribute, text)
+    elif typed["language"]:
+        columns.describe(entity, attribute, typed["value"], LANGUAGE_STRING, typed["language"].lower())
+    else:
+        columns.describe(entity, attribute, typed["value"], typed["datatype"])

@@ -1,0 +1,82 @@
+"""Joins by sorted keys: expanding ranges, looking keys up, and the edges of a graph between two entities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.data import Graph
+
+
+def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row i becomes count[i] rows: (i, start[i]), (i, start[i] + 1), …; returns both columns.
+
+    >>> [column.tolist() for column in expand(torch.tensor([5, 9]), torch.tensor([2, 1]))]
+    [[0, 0, 1], [5, 6, 9]]
+    """
+    rows = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
+    first = torch.cumsum(count, 0) - count
+    return rows, torch.arange(len(rows), device=count.device) - first[rows] + start[rows]
+
+
+def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
+    """Position of each key among the sorted ones, -1 where it is not there."""
+    if len(sorted_keys) == 0:
+        return torch.full_like(keys, -1)
+    position = torch.searchsorted(sorted_keys, keys).clamp(max=len(sorted_keys) - 1)
+    return torch.where(sorted_keys[position] == keys, position, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A graph's triples and their inverses, sorted by head and tail: (h, r, t) also counts as (t, r⁻¹, h)."""
+
+    head: Tensor  # [edges]
+    relation: Tensor  # [edges]; the inverse of r is r + relations of the graph
+    tail: Tensor  # [edges]
+    entities: int
+    relations: int  # inverses included
+    start: Tensor  # [entities] position of each head's first edge
+    degree: Tensor  # [entities] edges of each head
+    key: Tensor  # [edges] sorted: head · entities + tail
+
+    @classmethod
+    def build(cls, graph: Graph, device: torch.device) -> Edges:
+        """Index a graph's triples, with inverses."""
+        entities, relations = len(graph.entities), len(graph.relations)
+        head, relation, tail = graph.triples.to(device).unbind(1)
+        head, relation, tail = (
+            torch.cat([head, tail]),
+            torch.cat([relation, relation + relations]),
+            torch.cat([tail, head]),
+        )
+        key, order = torch.sort(head * entities + tail, stable=True)
+        degree = torch.bincount(head, minlength=entities)
+        return cls(
+            head[order],
+            relation[order],
+            tail[order],
+            entities,
+            2 * relations,
+            torch.cumsum(degree, 0) - degree,
+            degree,
+            key,
+        )
+
+    def inverse(self, relation: Tensor) -> Tensor:
+        """The inverse of each relation."""
+        return (relation + self.relations // 2) % self.relations
+
+    def between(self, head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows of the edges from head to tail: where they start and how many they are."""
+        key = head * self.entities + tail
+        start = torch.searchsorted(self.key, key)
+        return start, torch.searchsorted(self.key, key, right=True) - start
+
+    def inverse_functionality(self) -> Tensor:
+        """fun⁻¹(r) = distinct tails of r / edges of r, [relations] float64."""
+        edges = torch.bincount(self.relation, minlength=self.relations)
+        tails = torch.unique(self.relation * self.entities + self.tail) // self.entities
+        return torch.bincount(tails, minlength=self.relations).double() / edges.clamp(min=1)

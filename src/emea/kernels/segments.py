@@ -1,0 +1,56 @@
+"""Sums, maxima and normalisations over segments: rows that carry the same index."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+LOWEST = -1e30  # stands for log 0; finite, so that differences of two of them are numbers
+
+
+def segment_sum(values: Tensor, index: Tensor, size: int) -> Tensor:
+    """Sum of the values of each index, [size]."""
+    return torch.zeros(size, dtype=values.dtype, device=values.device).index_add_(0, index, values)
+
+
+def segment_max(values: Tensor, index: Tensor, size: int) -> Tensor:
+    """Largest value of each index, [size]; LOWEST where an index has none."""
+    lowest = torch.full((size,), LOWEST, dtype=values.dtype, device=values.device)
+    return lowest.scatter_reduce(0, index, values, "amax")
+
+
+def segment_logsumexp(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
+    """log(exp(slack) + sum of exp of the values) of each index, [size]."""
+    peak = segment_max(values, index, size).clamp(min=slack)
+    total = segment_sum(torch.exp(values - peak[index]), index, size) + torch.exp(slack - peak)
+    return torch.log(total) + peak
+
+
+def segment_softmax(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
+    """exp(value) over the sum of its index (and exp(slack)), [rows]."""
+    return torch.exp(values - segment_logsumexp(values, index, size, slack)[index])
+
+
+def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1e-9) -> Tensor:
+    """Row with the best score of each index, later scores breaking ties of earlier ones, [size]; -1 for a tie in all
+    of them, or where an index has no row. A tie is never broken by position."""
+    rows = torch.arange(len(index), device=index.device)
+    for score in scores:
+        best = segment_max(score[rows], index[rows], size)
+        rows = rows[score[rows] >= best[index[rows]] - tolerance]
+    single = torch.bincount(index[rows], minlength=size) == 1
+    chosen = torch.full((size,), -1, dtype=torch.int64, device=index.device)
+    rows = rows[single[index[rows]]]
+    chosen[index[rows]] = rows
+    return chosen
+
+
+def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
+    """Position of each row by falling score within its index, from 0, [rows]."""
+    order = torch.argsort(score, descending=True, stable=True)
+    order = order[torch.argsort(index[order], stable=True)]
+    count = torch.bincount(index, minlength=size)
+    start = torch.cumsum(count, 0) - count
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=index.device) - start[index[order]]
+    return rank

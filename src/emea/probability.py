@@ -1,0 +1,114 @@
+"""Similarity → probability of counterparts, both ways (paper 4.1, eq. 1–3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from emea.data import Candidates, Counterparts, Links
+from emea.kernels.joins import lookup
+from emea.kernels.segments import segment_rank, segment_softmax
+from emea.kernels.sinkhorn import sinkhorn
+from emea.settings import ProbabilitySettings
+
+
+def counterparts(candidates: Candidates, sharpness: float, settings: ProbabilitySettings) -> Counterparts:
+    """q_Θ both ways: eq. 2 over each entity's candidates, after Sinkhorn's iteration where `balance` asks for it."""
+    logits = sharpness * candidates.similarity.double()
+    if settings.balance:
+        logits = sinkhorn(candidates, logits, settings.balance)
+    return Counterparts(
+        candidates,
+        forward=segment_softmax(logits, candidates.source, candidates.sources),
+        backward=segment_softmax(logits, candidates.target, candidates.targets),
+        source_none=logits.new_zeros(candidates.sources),
+        target_none=logits.new_zeros(candidates.targets),
+    )
+
+
+def fit_sharpness(candidates: Candidates, held_out: Links, settings: ProbabilitySettings) -> float:
+    """The sharpness under which the held-out pairs are most probable, both ways (eq. 3).
+
+    Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
+    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness. Few pairs leave it near
+    `typical_sharpness`. The fit looks at the nearest candidates only, which hold nearly all of the mass.
+    """
+    if settings.sharpness is not None:
+        return settings.sharpness
+    near = nearest_only(candidates, settings.fit_candidates)
+    row = lookup(near.keys(), held_out.source * near.targets + held_out.target)
+    row = row[row >= 0]  # a pair that is no candidate is as improbable under every sharpness
+    centre = math.log(settings.typical_sharpness)
+    if len(row) == 0:
+        return settings.typical_sharpness
+
+    def loss(log_sharpness: float) -> float:
+        believed = counterparts(near, math.exp(log_sharpness), settings)
+        surprise = -torch.log(believed.agreement[row].clamp(min=1e-12)).sum() / 2
+        return float(surprise) + settings.prior_pairs * (log_sharpness - centre) ** 2
+
+    return math.exp(minimise(loss, centre - 2.0, centre + 2.0))
+
+
+def nearest_only(candidates: Candidates, count: int) -> Candidates:
+    """The pairs that are among the `count` most similar of their source or of their target."""
+    similarity = candidates.similarity
+    forward = segment_rank(candidates.source, candidates.sources, similarity)
+    backward = segment_rank(candidates.target, candidates.targets, similarity)
+    return candidates[(forward < count) | (backward < count)]
+
+
+def minimise(loss: Callable[[float], float], low: float, high: float, tolerance: float = 0.05) -> float:
+    """Golden-section search for the minimum of a function with a single valley.
+
+    >>> round(minimise(lambda x: (x - 1) ** 2, 0, 3, 1e-6), 3)
+    1.0
+    """
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    left_loss, right_loss = loss(left), loss(right)
+    while high - low > tolerance:
+        if left_loss < right_loss:
+            high, right, right_loss = right, left, left_loss
+            left = high - ratio * (high - low)
+            left_loss = loss(left)
+        else:
+            low, left, left_loss = left, right, right_loss
+            right = low + ratio * (high - low)
+            right_loss = loss(right)
+    return (low + high) / 2
+
+
+def most_probable(believed: Counterparts, count: int) -> Counterparts:
+    """The beliefs about each entity's `count` most probable counterparts, both ways."""
+    pairs = believed.candidates
+    forward = segment_rank(pairs.source, pairs.sources, believed.forward)
+    backward = segment_rank(pairs.target, pairs.targets, believed.backward)
+    return believed[(forward < count) | (backward < count)]
+
+
+def clamp(believed: Counterparts, seeds: Links) -> Counterparts:
+    """The beliefs with the seeds certain: probability 1 each, and no other pair of their entities."""
+    kept = believed[~believed.candidates.touches(seeds)]
+    pairs = kept.candidates
+    order = torch.argsort(torch.cat([pairs.keys(), seeds.source * pairs.targets + seeds.target]))
+
+    def insert(column: Tensor, value: Tensor | float) -> Tensor:
+        added = value.to(column.dtype) if isinstance(value, Tensor) else column.new_full((len(seeds),), value)
+        return torch.cat([column, added])[order]
+
+    return replace(
+        kept,
+        candidates=replace(
+            pairs,
+            source=insert(pairs.source, seeds.source),
+            target=insert(pairs.target, seeds.target),
+            cosine=insert(pairs.cosine, 1.0),
+        ),
+        forward=insert(kept.forward, 1.0),
+        backward=insert(kept.backward, 1.0),
+    )

@@ -1,0 +1,204 @@
+"""The PARIS rule: equal neighbours along similar relations speak for a pair (paper 4.2, eq. paris_prob)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from emea.contracts import PluginSettings, Rule
+from emea.data import Counterparts, Links, Task
+from emea.kernels.joins import Edges, expand, lookup
+from emea.kernels.segments import segment_best, segment_sum
+
+SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
+
+
+class PARISSettings(PluginSettings):
+    """Which evidence counts, and what is assumed of relations before there is any."""
+
+    evidence: Literal["both", "forward", "best"] = Field(
+        "both",
+        description="belief in a neighbour's pair: p(target|source)·p(source|target), p(target|source) alone "
+        "(eq. paris_prob), or 1 for its best counterpart (section 4.5)",
+    )
+    minimum: float = Field(0.05, ge=0, le=1, description="weaker evidence is ignored")
+    scope: Literal["own", "blanket"] = Field(
+        "own", description="the factor at the entity itself, or all factors it takes part in (eq. cond_p)"
+    )
+    prior: float = Field(
+        0.1, ge=0, le=1, description="probability that a relation is contained in another, before evidence"
+    )
+    prior_strength: float = Field(0.1, ge=0, description="how many observed triples the prior weighs")
+
+
+class PARIS(Rule):
+    """Suchanek, Abiteboul, Senellart (PVLDB 2011), their eq. 13 as factor g and eq. 12 for subrelations.
+
+        g(e, e') = 1 − Π_{r(e,n), r'(e',n')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(n ≡ n'))·(1 − Pr(r ⊆ r')·fun⁻¹(r')·Pr(n ≡ n'))
+
+    Subrelations are estimated anew from the beliefs at each call.
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = PARISSettings
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, PARISSettings)
+        self.settings = settings
+        self.source, self.target = Edges.build(task.source, device), Edges.build(task.target, device)
+        self.source_functionality = self.source.inverse_functionality()
+        self.target_functionality = self.target.inverse_functionality()
+
+    def factors(self, beliefs: Counterparts) -> Tensor:
+        """g at the entity itself and, for the blanket, what y_e = e' adds to the factors of its neighbours, [pairs]."""
+        rows, weight = self.evidence(beliefs)
+        support = self._join(beliefs, rows, weight)
+        log_none = segment_sum(support.toward, support.pair, len(beliefs.candidates))  # log Π
+        own = 1 - torch.exp(log_none)
+        return own + self._neighbours(beliefs, rows, support, log_none) if self.settings.scope == "blanket" else own
+
+    def evidence(self, beliefs: Counterparts) -> tuple[Tensor, Tensor]:
+        """Rows of the pairs that count as equal, and how surely, [evidence] each."""
+        if self.settings.evidence == "best":
+            none = beliefs.source_none[beliefs.candidates.source]
+            best = segment_best(beliefs.candidates.source, beliefs.candidates.sources, beliefs.forward)
+            rows = best[best >= 0]
+            rows = rows[beliefs.forward[rows] > none[rows]]
+            return rows, torch.ones(len(rows), dtype=torch.float64, device=rows.device)
+        weight = beliefs.agreement if self.settings.evidence == "both" else beliefs.forward
+        rows = (weight > self.settings.minimum).nonzero()[:, 0]
+        return rows, weight[rows].double()
+
+    def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
+        """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""
+        pairs = beliefs.candidates
+        equal_source, equal_target = pairs.source[rows], pairs.target[rows]
+        order = torch.argsort(equal_source, stable=True)
+        count = torch.bincount(equal_source, minlength=pairs.sources)
+        first = torch.cumsum(count, 0) - count
+        pair, edge = expand(self.source.start[pairs.source], self.source.degree[pairs.source])  # pairs × edges of e
+        neighbour = self.source.tail[edge]
+        row, position = expand(first[neighbour], count[neighbour])  # × counterparts of n
+        pair, edge, equal = pair[row], edge[row], order[position]
+        start, found = self.target.between(pairs.target[pair], equal_target[equal])
+        row, target_edge = expand(start, found)  # × edges e' → n'
+        pair, edge, equal = pair[row], edge[row], equal[row]
+        relation, target_relation = self.source.relation[edge], self.target.relation[target_edge]
+        subrelations = Subrelations.estimate(
+            self.source, self.target, Links.build(equal_source, equal_target, weight), self.settings
+        )
+        contained, contains = subrelations.of(relation, target_relation)
+
+        def log_term(relation: Tensor, target_relation: Tensor, probability: Tensor | float) -> Tensor:
+            return _log_unlikely(contains * self.source_functionality[relation] * probability) + _log_unlikely(
+                contained * self.target_functionality[target_relation] * probability
+            )
+
+        return _Support(
+            pair,
+            equal,
+            neighbour=self.source.tail[edge],
+            toward=log_term(relation, target_relation, weight[equal]),
+            back=log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0),
+        )
+
+    def _neighbours(self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor) -> Tensor:
+        """Σ over the neighbours n of e, expected over y_n: g at n with y_e = e' less g at n with y_e = none, [pairs].
+
+        With B the product over all other neighbours of n, and t that of e alone: (1 − B·t) − (1 − B) = B·(1 − t).
+        """
+        pairs, entities = beliefs.candidates, self.source.entities
+        key, group = torch.unique(support.pair * len(rows) + support.equal, return_inverse=True)
+        log_term = segment_sum(support.back, group, len(key))  # log t for each (pair, evidence)
+        pair, equal = key // len(rows), key % len(rows)
+        # what e itself, as currently believed, adds to the factor at (n, n'): to be taken out of B
+        key, group = torch.unique(support.pair * entities + support.neighbour, return_inverse=True)
+        from_neighbour = segment_sum(support.toward, group, len(key))
+        position = lookup(key, rows[equal] * entities + pairs.source[pair])
+        present = torch.where(position >= 0, from_neighbour[position.clamp(min=0)], 0.0)
+        log_others = (log_none[rows[equal]] - present).clamp(max=0.0)
+        weight = beliefs.forward[rows[equal]].double()
+        if self.settings.evidence == "best":
+            weight = torch.ones_like(weight)
+        return segment_sum(weight * torch.exp(log_others) * (1 - torch.exp(log_term)), pair, len(pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Support:
+    """One row for each r(e, n), r'(e', n') with (e, e') a candidate pair and (n, n') evidence."""
+
+    pair: Tensor  # row of (e, e')
+    equal: Tensor  # which evidence (n, n') is
+    neighbour: Tensor  # n
+    toward: Tensor  # log of its term in the factor at (e, e')
+    back: Tensor  # log of its term in the factor at (n, n'), were (e, e') certain
+
+
+def _log_unlikely(probability: Tensor) -> Tensor:
+    """log(1 − p)."""
+    return torch.log((1 - probability).clamp(min=SMALLEST))
+
+
+@dataclass(frozen=True, eq=False)
+class Subrelations:
+    """Pr(r ⊆ r') and Pr(r' ⊆ r): triples of one found as the other, over triples found at all (PARIS eq. 12)."""
+
+    key: Tensor  # [relation pairs] sorted: r · target relations + r'
+    found: Tensor  # [relation pairs] expected triples of r found as r'
+    found_back: Tensor  # [relation pairs] expected triples of r' found as r
+    seen: Tensor  # [source relations] expected triples with both ends equal to something
+    seen_back: Tensor  # [target relations]
+    settings: PARISSettings
+
+    @classmethod
+    def estimate(cls, source: Edges, target: Edges, equal: Links, settings: PARISSettings) -> Subrelations:
+        """From the pairs believed equal."""
+        forward, found, seen = _count_found(source, target, equal)
+        backward, found_back, seen_back = _count_found(target, source, equal.swap())
+        backward = backward % source.relations * target.relations + backward // source.relations
+        key, row = torch.unique(torch.cat([forward, backward]), return_inverse=True)
+        split = len(forward)
+        return cls(
+            key,
+            segment_sum(found, row[:split], len(key)),
+            segment_sum(found_back, row[split:], len(key)),
+            seen,
+            seen_back,
+            settings,
+        )
+
+    def of(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
+        """Pr(r ⊆ r') and Pr(r' ⊆ r) for each row."""
+        position = lookup(self.key, relation * len(self.seen_back) + target_relation)
+        observed = position >= 0
+        position = position.clamp(min=0)
+        prior, strength = self.settings.prior, self.settings.prior_strength
+        results = []
+        for found, seen in ((self.found, self.seen[relation]), (self.found_back, self.seen_back[target_relation])):
+            count = torch.where(observed, found[position], 0.0) if len(found) else torch.zeros_like(seen)
+            results.append((count + prior * strength) / (seen + strength).clamp(min=SMALLEST))
+        return results[0], results[1]
+
+
+def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Tensor, Tensor]:
+    """Keys (r, r'), expected triples of r found as r', and expected triples of r found at all, [source relations]."""
+    order = torch.argsort(equal.source, stable=True)
+    counterpart, weight = equal.target[order], equal.weight[order].double()
+    count = torch.bincount(equal.source, minlength=source.entities)
+    first = torch.cumsum(count, 0) - count
+    edge, position = expand(first[source.head], count[source.head])  # triples × counterparts of the head
+    row, tail_position = expand(first[source.tail[edge]], count[source.tail[edge]])  # × counterparts of the tail
+    edge, position = edge[row], position[row]
+    both = weight[position] * weight[tail_position]
+    seen = 1 - torch.exp(segment_sum(_log_unlikely(both), edge, len(source.head)))
+    start, found = target.between(counterpart[position], counterpart[tail_position])
+    row, target_edge = expand(start, found)
+    key, group = torch.unique(edge[row] * target.relations + target.relation[target_edge], return_inverse=True)
+    as_relation = 1 - torch.exp(segment_sum(_log_unlikely(both[row]), group, len(key)))  # for each (triple, r')
+    key, group = torch.unique(
+        source.relation[key // target.relations] * target.relations + key % target.relations, return_inverse=True
+    )
+    return key, segment_sum(as_relation, group, len(key)), segment_sum(seen, source.relation, source.relations)

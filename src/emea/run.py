@@ -1,0 +1,233 @@
+"""The run folder: what went in, what each round found, and the answer in files that other tools read."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import tomli_w
+import torch
+from torch import Tensor
+
+from emea import __version__
+from emea.contracts import Choice
+from emea.data import Alignment, Counterparts, Links, Reference, Task
+from emea.em import Result, Round, align
+from emea.errors import InputError
+from emea.evaluation import Answer, evaluate
+from emea.formats import read_pair_names, read_task
+from emea.formats._files import writing
+from emea.formats.rdf import RDF
+from emea.formats.sssom import SSSOM
+from emea.formats.table import Table, write_columns
+from emea.settings import Settings, read_config
+
+CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
+
+
+def run(
+    task: Task,
+    settings: Settings,
+    folder: Path,
+    *,
+    inputs: dict[str, Any],
+    reference: Reference | None = None,
+    top_k: int = 50,
+    with_seeds: bool = False,
+    observe: Callable[[Round], None] | None = None,
+) -> tuple[Result, dict[str, Any] | None]:
+    """Link the graphs, writing the run folder along the way; returns the result and, with a reference, its measures."""
+    _write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
+    write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*names(task, task.seeds), task.seeds.weight])
+    rounds, timings = [], []
+
+    def record(ended: Round) -> None:
+        rounds.append(json.dumps(summary(ended, settings)))
+        timings.append(json.dumps({"round": ended.number, "seconds": round(ended.seconds, 3)}))
+        _write_text(folder / "rounds.jsonl", "\n".join(rounds) + "\n")
+        _write_text(folder / "timings.jsonl", "\n".join(timings) + "\n")
+        if observe is not None:
+            observe(ended)
+
+    result = align(task, settings, record)
+    write_result(result, folder, top_k=top_k, with_seeds=with_seeds)
+    if reference is None or not len(reference):
+        return result, None
+    measures = evaluate(result, reference)
+    _write_text(folder / "metrics.json", json.dumps(measures, indent=2) + "\n")
+    return result, measures
+
+
+def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) -> None:
+    """The alignment as TSV, SSSOM and, where the names are IRIs, owl:sameAs; and each source's best candidates."""
+    task, links = result.task, _on_cpu(result.alignment)
+    if with_seeds:
+        links = _with_seeds(links, task.seeds)
+    Table().write_alignment(links, task, folder / "alignment.tsv")
+    SSSOM().write_alignment(links, task, folder / "alignment.sssom.tsv")
+    if _are_iris(task):
+        RDF().write_alignment(links, task, folder / "alignment.nt")
+    write_candidates(result.counterparts, task, folder / "candidates.tsv", top_k)
+
+
+def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
+    """The most probable counterparts of each source: source, rank, target, similarity, probability; ties share a rank."""
+    pairs = counterparts.candidates
+    source, target, probability, cosine = (
+        column.cpu() for column in (pairs.source, pairs.target, counterparts.forward, pairs.cosine)
+    )
+    order = torch.argsort(cosine, descending=True, stable=True)
+    order = order[torch.argsort(probability[order], descending=True, stable=True)]
+    order = order[torch.argsort(source[order], stable=True)]
+    source, target, probability, cosine = source[order], target[order], probability[order], cosine[order]
+    count = torch.bincount(source, minlength=pairs.sources)
+    place = torch.arange(len(source)) - (torch.cumsum(count, 0) - count)[source]
+    tied = torch.zeros(len(source), dtype=torch.bool)
+    tied[1:] = (place[1:] > 0) & (probability[1:] == probability[:-1]) & (cosine[1:] == cosine[:-1])
+    first = torch.where(tied, 0, torch.arange(len(source))).cummax(0).values if len(source) else place
+    kept = place < top_k
+    source_names = task.source.entities.take(source[kept].numpy())
+    target_names = task.target.entities.take(target[kept].numpy())
+    rank = place[first][kept] + 1
+    write_columns(path, CANDIDATE_COLUMNS, [source_names, rank, target_names, cosine[kept], probability[kept]])
+
+
+def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
+    """The measures of a finished run against a file of pairs. Targets below the exported candidates share their ranks."""
+    described = read_config(folder / "settings.toml", "run") if (folder / "settings.toml").exists() else None
+    if described is None:
+        raise InputError(f"{folder} is no run folder: it has no settings.toml")
+    alignment, candidates, seeds = (
+        _read_table(folder / f"{name}.tsv") for name in ("alignment", "candidates", "seeds")
+    )
+    known = _named(read_pair_names(reference), described)
+    tables = (alignment, candidates, seeds, known)
+    source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
+    links = Links.build(source(known["source"]), target(known["target"]))
+    for side, ids, counts in (("source", links.source, source), ("target", links.target, target)):
+        if len(ids) != len(torch.unique(ids)):
+            repeated = ids[(ids[:, None] == torch.unique(ids)[torch.bincount(ids)[torch.unique(ids)] > 1][:1]).any(1)][
+                0
+            ]
+            raise InputError(f"{reference}: {side} '{counts.names[int(repeated)]}' has two counterparts, expected one")
+    order = torch.argsort(source(candidates["source"]) * len(target.names) + target(candidates["target"]))
+    targets = max(len(target.names), int(described["targets"]))
+    return evaluate(
+        Answer(
+            Alignment(
+                source(alignment["source"]),
+                target(alignment["target"]),
+                _numbers(alignment["confidence"]),
+                _numbers(alignment["similarity"]),
+            ),
+            source(candidates["source"])[order],
+            target(candidates["target"])[order],
+            {name: _numbers(candidates[name])[order] for name in ("similarity", "probability")},
+            targets,
+            Links.build(source(seeds["source"]), target(seeds["target"])),
+        ),
+        Reference(links),
+    )
+
+
+def summary(ended: Round, settings: Settings) -> dict[str, Any]:
+    """What a round found, without its timing."""
+    return {
+        "round": ended.number,
+        "candidates": len(ended.believed.candidates),
+        "pseudo_labels": len(ended.labels),
+        "sharpness": ended.sharpness,
+        "weights": dict(zip(settings.em.rules, ended.weights.tolist(), strict=True)),
+        "held_out_links": len(ended.trials),
+        "held_out_right": int(ended.trials[:, 1].sum()),
+    }
+
+
+def names(task: Task, links: Links | Alignment) -> Iterator[pa.Array]:
+    """Names of the links' sources, then of their targets."""
+    yield task.source.entities.take(links.source.cpu().numpy())
+    yield task.target.entities.take(links.target.cpu().numpy())
+
+
+def _description(task: Task, settings: Settings, inputs: dict[str, Any]) -> dict[str, Any]:
+    """All settings, and in the table `run` all else that is needed to do it again."""
+    about = {
+        **{key: value for key, value in inputs.items() if value is not None},
+        "sources": len(task.source.entities),
+        "targets": len(task.target.entities),
+        "threads": torch.get_num_threads(),
+        "versions": {"emea": __version__, "python": platform.python_version(), "torch": torch.__version__},
+    }
+    return {**settings.resolved(), "run": about}
+
+
+def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
+    one = torch.ones(len(seeds), dtype=links.confidence.dtype)
+    return Alignment(
+        torch.cat([links.source, seeds.source]),
+        torch.cat([links.target, seeds.target]),
+        torch.cat([links.confidence, one]),
+        torch.cat([links.similarity, one.to(links.similarity.dtype)]),
+    )
+
+
+def _on_cpu(links: Alignment) -> Alignment:
+    return Alignment(*(column.cpu() for column in (links.source, links.target, links.confidence, links.similarity)))
+
+
+def _are_iris(task: Task) -> bool:
+    """Whether owl:sameAs can be written: no name of a linked kind lacks a scheme."""
+    pattern = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*$"
+    return all(
+        pc.all(pc.match_substring_regex(graph.entities, pattern)).as_py() for graph in (task.source, task.target)
+    )
+
+
+def _write_text(path: Path, text: str) -> None:
+    with writing(path) as file:
+        file.write(text.encode())
+
+
+def _read_table(path: Path) -> pa.Table:
+    if not path.exists():
+        raise InputError(f"{path} does not exist; expected the files of a finished run")
+    text = {"source": pa.large_string(), "target": pa.large_string()}
+    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
+    return pyarrow.csv.read_csv(
+        path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=text)
+    )
+
+
+def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:
+    """The pairs by name, also where they are given by the numbers of the id folder that the run read."""
+    numeric = pc.all(pc.utf8_is_digit(pairs["source"])).as_py() and pc.all(pc.utf8_is_digit(pairs["target"])).as_py()
+    if not (numeric and pairs.num_rows and "data" in described):
+        return pairs
+    task, _, _ = read_task(Path(described["data"]), Choice(ratio=0.0))
+    for side, graph in (("source", task.source), ("target", task.target)):
+        positions = graph.positions(pairs[side].combine_chunks())
+        column = pc.coalesce(graph.entities.take(positions), pairs[side].combine_chunks())
+        pairs = pairs.set_column(pairs.column_names.index(side), side, column)
+    return pairs
+
+
+class _Ids:
+    """Numbers for the names of one side."""
+
+    def __init__(self, columns: list[pa.ChunkedArray]) -> None:
+        chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
+        self.names = pc.unique(pa.chunked_array(chunks, pa.large_string()))
+
+    def __call__(self, column: pa.ChunkedArray) -> Tensor:
+        """The number of each name, [rows]."""
+        return torch.from_numpy(pc.index_in(column, self.names).to_numpy().astype("int64"))
+
+
+def _numbers(column: pa.ChunkedArray) -> Tensor:
+    return torch.from_numpy(column.cast(pa.float64()).to_numpy().copy())

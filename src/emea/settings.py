@@ -1,0 +1,195 @@
+"""One frozen model per stage, defaults included; read from TOML; an unknown key is an error."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from emea import plugins
+from emea.contracts import Encoder, PluginSettings, Rule
+from emea.errors import SettingsError
+
+
+class _Stage(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SimilaritySettings(_Stage):
+    """Embeddings → candidates."""
+
+    candidates: int = Field(100, ge=1, description="nearest entities kept for each entity, both ways")
+    measure: Literal["csls", "cosine"] = Field("csls", description="what ranks candidates")
+    neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS takes off")
+    block: int = Field(1024, ge=1, description="rows of the similarity matrix held at a time")
+
+
+class ProbabilitySettings(_Stage):
+    """Similarity → probability (paper 4.1)."""
+
+    sharpness: float | None = Field(
+        None, gt=0, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
+    )
+    typical_sharpness: float = Field(35.0, gt=0, description="what sharpness is without any pair to fit it to")
+    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the typical sharpness weighs")
+    fit_candidates: int = Field(20, ge=1, description="nearest candidates that the fit looks at")
+    balance: int = Field(15, ge=0, description="Sinkhorn iterations that normalise both ways; 0 leaves eq. 2 alone")
+    folds: int = Field(
+        10,
+        ge=0,
+        description="each round hides one of this many folds of the seeds from the encoder and fits the probabilities "
+        "to it; 0 hides none",
+    )
+
+
+class CompatibilitySettings(_Stage):
+    """Candidates, rule weights and "none" in the compatibility model (paper 4.2–4.4)."""
+
+    candidates: int = Field(
+        10, ge=1, description="K: best counterparts of each entity that the rules look at, both ways"
+    )
+    none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
+
+
+class EMSettings(_Stage):
+    """Algorithm 1."""
+
+    encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
+    rules: tuple[str, ...] = Field(("paris",), description="files in rules/, or module:Class")
+    rounds: int = Field(6, ge=0, description="rounds after the first fit")
+    minimum: float = Field(0.8, ge=0, le=1, description="pseudo-labels with less confidence are left out")
+
+
+class MatchingSettings(_Stage):
+    """Counterparts → one-to-one alignment."""
+
+    method: Literal["mutual", "one_to_one", "transport"] = Field(
+        "mutual", description="best of each other, the heaviest one-to-one set, or transport with mutual best"
+    )
+    minimum: float = Field(0.5, ge=0, le=1, description='links with less confidence become "none"')
+    iterations: int = Field(15, ge=1, description="Sinkhorn iterations of the method `transport`")
+
+
+class Settings(_Stage):
+    """Everything a run is decided by."""
+
+    seed: int = Field(0, ge=0, description="of every random draw")
+    device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
+    similarity: SimilaritySettings = SimilaritySettings()
+    probability: ProbabilitySettings = ProbabilitySettings()
+    compatibility: CompatibilitySettings = CompatibilitySettings()
+    em: EMSettings = EMSettings()
+    matching: MatchingSettings = MatchingSettings()
+    encoders: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of encoders by name")
+    rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
+
+    def encoder_settings(self) -> PluginSettings:
+        """The chosen encoder's own settings."""
+        name = self.em.encoder
+        return _plugin_settings(
+            f"encoders.{name}", plugins.find("encoders", name, Encoder), self.encoders.get(name, {})
+        )
+
+    def rule_settings(self, name: str) -> PluginSettings:
+        """A rule's own settings."""
+        return _plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), self.rules.get(name, {}))
+
+    def resolved(self) -> dict[str, Any]:
+        """Every setting with its value, those of the chosen encoder and rules included."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        values["encoders"] = {self.em.encoder: self.encoder_settings().model_dump(mode="json", exclude_none=True)}
+        values["rules"] = {
+            name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.em.rules
+        }
+        return values
+
+
+PRESETS: dict[str, dict[str, Any]] = {"fast": {}}  # what each preset changes of the defaults
+
+
+def load(preset: str = "fast", config: Path | None = None, assignments: Iterable[str] = (), **given: Any) -> Settings:
+    """Settings from a preset, a TOML file, assignments such as `em.rounds=5`, and given values, each over the last.
+
+    >>> load(assignments=["em.rounds=5"], seed=3).em.rounds
+    5
+    """
+    if preset not in PRESETS:
+        raise SettingsError(f"unknown preset '{preset}'; known are {', '.join(PRESETS)}")
+    values = _merged(PRESETS[preset], read_config(config) if config else {})
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"found '{assignment}', expected KEY=VALUE such as em.rounds=5")
+        values = _merged(values, _nested(path.strip().split("."), _value(text.strip())))
+    values = _merged(values, {key: value for key, value in given.items() if value is not None})
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise _explained(error, Settings, "") from error
+    for name in settings.encoders:
+        _plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
+    for name in settings.rules:
+        _plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
+    settings.encoder_settings()
+    return settings
+
+
+def read_config(path: Path, table: str | None = None) -> dict[str, Any]:
+    """The settings in a TOML file, or its table `run`, which says what a run was made of."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is no TOML: {error}") from error
+    run = values.pop("run", {})
+    return run if table == "run" else values
+
+
+def _value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none: `paris` needs no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _nested(path: list[str], value: Any) -> dict[str, Any]:
+    return {path[0]: _nested(path[1:], value) if path[1:] else value}
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Both, the second over the first, table by table."""
+    result = dict(first)
+    for key, value in second.items():
+        both_tables = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = _merged(result[key], value) if both_tables else value
+    return result
+
+
+def _plugin_settings(place: str, plugin: type[Encoder] | type[Rule], values: dict[str, Any]) -> PluginSettings:
+    try:
+        return plugin.Settings(**values)
+    except ValidationError as error:
+        raise _explained(error, plugin.Settings, place) from error
+
+
+def _explained(error: ValidationError, model: type[BaseModel], place: str) -> SettingsError:
+    """The first problem in one sentence: the key, what was found, what was expected."""
+    problem = error.errors()[0]
+    path = [str(part) for part in problem["loc"]]
+    name = ".".join([*filter(None, [place]), *path])
+    if problem["type"] != "extra_forbidden":
+        return SettingsError(
+            f"setting {name}: found {problem['input']!r}; {problem['msg'][:1].lower()}{problem['msg'][1:]}"
+        )
+    for part in path[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    known = list(model.model_fields)
+    close = get_close_matches(path[-1], known, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")

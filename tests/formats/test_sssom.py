@@ -1,0 +1,154 @@
+"""SSSOM/TSV, read back with sssom-pydantic."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import curies
+import pytest
+import sssom_pydantic
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small_graphs import aligned
+
+from emea.data import Alignment
+from emea.errors import InputError, SettingsError
+from emea.formats._curies import OWN_NAMESPACE, shorten
+from emea.formats.sssom import SSSOM
+
+SOURCES = [
+    "http://zh.dbpedia.org/resource/天空之城",
+    "http://zh.dbpedia.org/resource/Beep!!",
+    "http://example.org/Category:Zürich",
+    "http://example.org/a'b",
+    "http://example.org/thing#ü",
+    "http://example.org/",
+    "http://www.w3.org/2004/02/skos/core#Concept",
+    "urn:contea:fr:32405",
+    "_:node1",
+    'plain "name" 50% | é#',
+]
+TARGETS = [f"http://dbpedia.org/resource/Target_{number}" for number in range(len(SOURCES))]
+
+
+def read_names(path: Path) -> tuple[sssom_pydantic.SemanticMappingPack, list[str], list[str]]:
+    pack = sssom_pydantic.read(path)
+    columns = []
+    for side, end in (("source", "subject"), ("target", "object")):
+        expanded = [
+            unquote(pack.converter.expand(getattr(mapping, end).curie, strict=True)) for mapping in pack.mappings
+        ]
+        columns.append([name.removeprefix(f"{OWN_NAMESPACE}{side}/") for name in expanded])
+    return pack, columns[0], columns[1]
+
+
+def test_names_and_numbers_survive(tmp_path: Path) -> None:
+    alignment, task = aligned(SOURCES, TARGETS)
+    SSSOM().write_alignment(alignment, task, tmp_path / "links.sssom.tsv")
+    pack, sources, targets = read_names(tmp_path / "links.sssom.tsv")
+    assert len(pack.mappings) == len(SOURCES)
+    assert dict(zip(sources, targets, strict=True)) == dict(zip(SOURCES, TARGETS, strict=True))
+    confidence = dict(zip(SOURCES, alignment.confidence.tolist(), strict=True))
+    for name, mapping in zip(sources, pack.mappings, strict=True):
+        assert mapping.confidence == pytest.approx(confidence[name], rel=1e-5)
+        assert mapping.similarity_score == pytest.approx(max(0, confidence[name] - 0.5), abs=1e-6)
+        assert mapping.predicate.curie == "owl:sameAs"
+        assert mapping.justification.curie == "semapv:CompositeMatching"
+        assert mapping.cardinality == "1:1"
+        assert mapping.similarity_measure == "cosine"
+        assert mapping.mapping_tool is not None
+        assert mapping.mapping_tool.name == "emea"
+        assert mapping.mapping_tool.version
+        assert mapping.mapping_date is None
+
+
+def test_the_file_is_plain_text_that_any_reader_takes(tmp_path: Path) -> None:
+    path = tmp_path / "links.sssom.tsv"
+    SSSOM().write_alignment(*aligned(SOURCES, TARGETS), path)
+    first = path.read_bytes()
+    SSSOM().write_alignment(*aligned(SOURCES, TARGETS), path)
+    assert path.read_bytes() == first
+    lines = first.decode("ascii").splitlines()
+    table = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert len(table) == len(SOURCES) + 1
+    assert {len(row) for row in table} == {7}
+    for row in table[1:]:
+        for curie in (row[0], row[2]):
+            prefix, _, local = curie.partition(":")
+            assert any(line.startswith(f"#  {prefix}: ") for line in lines)
+            assert local[0].isalnum() or local[0] == "_"
+            assert not set(local) & set("\"'#|<> ")
+            assert ":" not in local.partition("/")[0]
+
+
+def test_id_and_licence_can_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "links.sssom.tsv.gz"
+    writer = SSSOM("https://example.org/set", licence="https://creativecommons.org/licenses/by/4.0/")
+    writer.write_alignment(*aligned(["a:a"], ["a:b"]), path)
+    pack = sssom_pydantic.read(path)
+    assert str(pack.mapping_set.id) == "https://example.org/set"
+    assert str(pack.mapping_set.license) == "https://creativecommons.org/licenses/by/4.0/"
+    with pytest.raises(SettingsError, match="found the licence mine, expected an IRI"):
+        SSSOM(licence="mine").write_alignment(*aligned(["a:a"], ["a:b"]), path)
+    with pytest.raises(SettingsError, match="found the mapping set id urn:x, expected an IRI with http"):
+        SSSOM("urn:x")
+
+
+def test_an_empty_alignment_is_a_valid_set(tmp_path: Path) -> None:
+    path = tmp_path / "links.sssom.tsv"
+    SSSOM().write_alignment(*aligned([], []), path)
+    assert sssom_pydantic.read(path).mappings == []
+
+
+def test_a_missing_folder_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        SSSOM().write_alignment(*aligned(["a:a"], ["a:b"]), tmp_path / "none" / "links.sssom.tsv")
+
+
+def test_rare_namespaces_get_no_prefix_of_their_own() -> None:
+    names = [f"http://example.org/resource/{number}" for number in range(300)]
+    names += ["http://example.org/resource/AC/DC", "https://elsewhere.org/x/y"]
+    curies_found, prefixes = shorten(names, "source", {})
+    assert prefixes == {"source": "http://example.org/resource/", "source2": "https://"}
+    assert curies_found[-2:] == ["source:AC/DC", "source2:elsewhere.org/x/y"]
+
+
+def test_both_sides_share_the_prefix_of_a_namespace() -> None:
+    _, prefixes = shorten(["http://example.org/a"], "source", {})
+    found, prefixes = shorten(["http://example.org/b", "http://other.org/c"], "target", prefixes)
+    assert found == ["source:b", "target:c"]
+    assert prefixes == {"source": "http://example.org/", "target": "http://other.org/"}
+
+
+def test_what_is_encoded_already_stays_so() -> None:
+    name = "http://example.org/AC%2FDC_100%_é"
+    (curie,), prefixes = shorten([name], "source", {})
+    assert curies.Converter.from_prefix_map(prefixes).expand(curie) == "http://example.org/AC%2FDC_100%25_%C3%A9"
+
+
+locals_of_iris = st.text(
+    st.characters(min_codepoint=33, exclude_categories=["Cs", "Cc", "Z"], exclude_characters='<>"{}|\\^`%'), min_size=1
+)
+names_of_entities = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="%"), min_size=1, max_size=12),
+    st.builds("http://example.org/{}".format, locals_of_iris),
+    st.builds("http://example.org/ns#{}".format, locals_of_iris),
+    st.builds("urn:{}".format, locals_of_iris),
+)
+
+
+@given(st.lists(names_of_entities, min_size=1, max_size=8, unique=True))
+def test_any_name_is_recovered(names: list[str]) -> None:
+    found, prefixes = shorten(names, "source", {})
+    converter = curies.Converter.from_prefix_map(prefixes)
+    expanded = [unquote(converter.expand(curie, strict=True)) for curie in found]
+    assert [name.removeprefix(f"{OWN_NAMESPACE}source/") for name in expanded] == names
+    assert all(curie.isascii() and curie.isprintable() and " " not in curie for curie in found)
+
+
+def test_fifteen_thousand_links_are_read_back(tmp_path: Path) -> None:
+    count = 15_000
+    _, task = aligned(["http://zh.dbpedia.org/resource/天"], ["http://dbpedia.org/resource/Sky"])
+    many = Alignment(*(torch.zeros(count, dtype=torch.int64) for _ in range(2)), *(torch.ones(count) for _ in range(2)))
+    SSSOM().write_alignment(many, task, tmp_path / "links.sssom.tsv")
+    assert len(sssom_pydantic.read(tmp_path / "links.sssom.tsv").mappings) == count

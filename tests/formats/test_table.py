@@ -1,0 +1,176 @@
+"""Tables of triples and pairs, and the table of an alignment."""
+
+import csv
+import gzip
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_graphs import aligned, literal_names, triple_names
+
+from emea.errors import InputError
+from emea.formats.table import Table, write_columns
+
+STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+
+def written(tmp_path: Path, text: str, name: str = "graph.tsv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("graph.tsv", "a\tknows\tb\nb\tknows\tc"),
+        ("graph.txt", "Head\tRELATION\ttail\r\na\tknows\tb\r\n\r\nb\tknows\tc\r\n"),
+        ("graph.tsv", "\ufeffhead\trelation\ttail\na\tknows\tb\nb\tknows\tc\n"),
+        ("graph.csv.gz", 'head,relation,tail\n"a",knows,b\nb,knows,c\n'),
+    ],
+)
+def test_triples(tmp_path: Path, name: str, text: str) -> None:
+    graph = Table().read_graph(written(tmp_path, text, name))
+    assert triple_names(graph) == {("a", "knows", "b"), ("b", "knows", "c")}
+
+
+def test_any_other_first_row_is_a_triple(tmp_path: Path) -> None:
+    graph = Table().read_graph(written(tmp_path, "tail\trelation\thead\n"))
+    assert triple_names(graph) == {("tail", "relation", "head")}
+
+
+def test_kind_marks_literals(tmp_path: Path) -> None:
+    text = 'head,relation,tail,kind\na,knows,b,entity\na,note,"two\nlines, ""quoted""",literal\n'
+    graph = Table().read_graph(written(tmp_path, text, "graph.csv"))
+    assert triple_names(graph) == {("a", "knows", "b")}
+    assert literal_names(graph) == {("a", "note", 'two\nlines, "quoted"', STRING, "")}
+
+
+def test_many_rows_are_packed_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emea.formats._columns.CHUNK", 3)
+    lines = [f"{n}\tp{n % 2}\t{n * 7 % 10}\tentity\n{n}\tq\tvalue {n}\tliteral\n" for n in range(10)]
+    graph = Table().read_graph(written(tmp_path, "".join(lines)))
+    assert triple_names(graph) == {(f"{n}", f"p{n % 2}", f"{n * 7 % 10}") for n in range(10)}
+    assert literal_names(graph) == {(f"{n}", "q", f"value {n}", STRING, "") for n in range(10)}
+
+
+def test_quotes_in_tsv_are_text(tmp_path: Path) -> None:
+    graph = Table().read_graph(written(tmp_path, '"a\tknows\tb"\n'))
+    assert triple_names(graph) == {('"a', "knows", 'b"')}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("graph.tsv", "a\tb\tc\n\na\tb\n", r"line 3: found 2 columns, expected 3 separated by tabs"),
+        ("graph.tsv", "a b c\n", r"line 1: found 1 columns, expected 3"),
+        ("graph.csv", "a,b,c\na,b,c,d\n", r"line 2: found 4 columns, expected 3 separated by commas"),
+        ("graph.tsv", "a\tb\tc\tthing\n", r"line 1: found the kind 'thing', expected entity or literal"),
+        ("graph.csv", 'a,b,"c\nd"\n', r"line 2: found the name 'c\\nd', expected one without tab or newline"),
+        ("graph.csv", 'a,b,"c\td"\n', r"found the name 'c\\td'"),
+        ("graph.tsv", "a\t\tc\n", r"line 1: found the name ''"),
+        ("graph.csv", 'a,b,"c\n', r"expected standard CSV quoting"),
+    ],
+)
+def test_bad_tables_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        Table().read_graph(written(tmp_path, text, name))
+    assert name in str(caught.value)
+
+
+def test_other_encodings_are_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "graph.tsv"
+    path.write_bytes("a\tb\tc\na\tb\té\n".encode("latin-1"))
+    with pytest.raises(InputError, match="line 2: found byte 0xe9, expected text in UTF-8"):
+        Table().read_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("a\tb\nc\td\n", [1, 1]),
+        ("source\ttarget\na\tb\nc\td\n", [1, 1]),
+        ("Source\tTarget\tweight\na\tb\t0.5\nc\td\t1\n", [0.5, 1]),
+    ],
+)
+def test_pairs(tmp_path: Path, text: str, weights: list[float]) -> None:
+    pairs = Table().read_pairs(written(tmp_path, text, "pairs.tsv"))
+    assert pairs["source"].to_pylist() == ["a", "c"]
+    assert pairs["target"].to_pylist() == ["b", "d"]
+    assert pairs["weight"].to_pylist() == weights
+    assert pairs["line"].to_pylist()[-1] == text.count("\n")
+
+
+@pytest.mark.parametrize("weight", ["1.5", "-0.1", "nan", "much"])
+def test_weights_outside_0_to_1_are_refused(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(InputError, match=f"line 1: found the weight '{weight}'"):
+        Table().read_pairs(written(tmp_path, f"a\tb\t{weight}\n", "pairs.tsv"))
+
+
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(names, names, names), min_size=1, max_size=6), st.sampled_from(["tsv", "csv", "tsv.gz"]))
+def test_what_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, triples: list[tuple[str, str, str]], ending: str
+) -> None:
+    rows = [("head", "relation", "tail"), *triples]
+    text = io.StringIO()
+    if ending == "csv":
+        csv.writer(text).writerows(rows)
+    else:
+        text.write("".join("\t".join(row) + "\n" for row in rows))
+    graph = Table().read_graph(written(tmp_path_factory.mktemp("table"), text.getvalue(), f"graph.{ending}"))
+    assert triple_names(graph) == set(triples)
+
+
+def test_the_alignment_is_sorted_and_has_six_digits(tmp_path: Path) -> None:
+    alignment, task = aligned(["b", 'a "x"', "c"], ["y", "z", "é"])
+    Table().write_alignment(alignment, task, tmp_path / "alignment.tsv")
+    assert (tmp_path / "alignment.tsv").read_text(encoding="utf-8") == (
+        'source\ttarget\tconfidence\tsimilarity\na "x"\tz\t0.55\t0.05\nb\ty\t0.1\t-0.4\nc\té\t1\t0.5\n'
+    )
+
+
+def test_an_empty_alignment_has_its_header(tmp_path: Path) -> None:
+    Table().write_alignment(*aligned([], []), tmp_path / "alignment.tsv")
+    assert (tmp_path / "alignment.tsv").read_text() == "source\ttarget\tconfidence\tsimilarity\n"
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e30, max_value=1e30), min_size=1))
+def test_fractions_keep_six_significant_digits(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
+    path = tmp_path_factory.mktemp("columns") / "columns.tsv"
+    write_columns(path, ["name", "count", "value"], [["é"] * len(values), np.arange(len(values)), np.array(values)])
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows[0] == ["name", "count", "value"]
+    assert [row[:2] for row in rows[1:]] == [["é", str(number)] for number in range(len(values))]
+    for value, row in zip(values, rows[1:], strict=True):
+        assert math.isclose(float(row[2]), value, rel_tol=5.0001e-6, abs_tol=1e-320)
+        assert len(row[2].lower().partition("e")[0].replace(".", "").strip("-0")) <= 6
+
+
+def test_packed_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.tsv.gz", tmp_path / "two.tsv.gz"]
+    for path in paths:
+        write_columns(path, ["name"], [pa.chunked_array([["a"], ["b"]])])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert gzip.decompress(paths[0].read_bytes()) == b"name\na\nb\n"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "columns.tsv"
+    path.write_text("old")
+    with pytest.raises(pa.ArrowInvalid):
+        write_columns(path, ["a", "b"], [["x"], ["y", "z"]])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"folder .* does not exist"):
+        write_columns(tmp_path / "none" / "columns.tsv", ["a"], [["x"]])

@@ -102,7 +102,7 @@ def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
     first = torch.cumsum(count, 0) - count
 
     def tail(links: Links, pool: Tensor) -> Tensor:
-        """Of the pool's targets that are no candidates, how many beat each link by CSLS and how many tie, [links, 2]."""
+        """Of the pool's targets that are no candidates, how many beat each link by CSLS and how many tie."""
         counts = []
         for source, target in zip(torch.split(links.source, 512), torch.split(links.target, 512), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density

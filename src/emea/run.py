@@ -77,7 +77,7 @@ def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) 
 
 
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
-    """The most probable counterparts of each source: source, rank, target, similarity, probability; ties share a rank."""
+    """The most probable counterparts of each source with similarity and probability; ties share a rank."""
     pairs = counterparts.candidates
     source, target, probability, cosine = (
         column.cpu() for column in (pairs.source, pairs.target, counterparts.forward, pairs.cosine)
@@ -99,7 +99,7 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
 
 
 def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
-    """The measures of a finished run against a file of pairs. Targets below the exported candidates share their ranks."""
+    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank."""
     described = read_config(folder / "settings.toml", "run") if (folder / "settings.toml").exists() else None
     if described is None:
         raise InputError(f"{folder} is no run folder: it has no settings.toml")
@@ -110,12 +110,10 @@ def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
     tables = (alignment, candidates, seeds, known)
     source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
     links = Links.build(source(known["source"]), target(known["target"]))
-    for side, ids, counts in (("source", links.source, source), ("target", links.target, target)):
-        if len(ids) != len(torch.unique(ids)):
-            repeated = ids[(ids[:, None] == torch.unique(ids)[torch.bincount(ids)[torch.unique(ids)] > 1][:1]).any(1)][
-                0
-            ]
-            raise InputError(f"{reference}: {side} '{counts.names[int(repeated)]}' has two counterparts, expected one")
+    for side, ids, column in (("source", source, links.source), ("target", target, links.target)):
+        count = torch.bincount(column, minlength=1)
+        if int(count.max()) > 1:
+            raise InputError(f"{reference}: found {side} '{ids.names[int(count.argmax())]}' twice, expected it once")
     order = torch.argsort(source(candidates["source"]) * len(target.names) + target(candidates["target"]))
     targets = max(len(target.names), int(described["targets"]))
     return evaluate(

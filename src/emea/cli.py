@@ -1,0 +1,289 @@
+"""The verbs; the only place that prints, asks or exits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from emea import plugins, run, settings
+from emea.contracts import Choice, Encoder, Format, PluginSettings, Rule
+from emea.data import Task
+from emea.em import Result, Round
+from emea.errors import EmeaError, InputError, SettingsError
+from emea.examples import read_example
+from emea.formats import read, read_task
+from emea.settings import PRESETS, Settings
+
+app = typer.Typer(
+    help="Link two knowledge graphs: find which entities are the same, with a confidence for each link.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out, log = Console(), Console(stderr=True)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if it is not there.")]
+Preset = Annotated[str, typer.Option(help=f"Named settings: {', '.join(PRESETS)}.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; by default a GPU where there is one.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of all random draws; by default the split's number, or 0.")]
+Config = Annotated[Path | None, typer.Option(help="Settings in a TOML file, such as another run's settings.toml.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, such as em.rounds=5; may be repeated.")]
+TopK = Annotated[int, typer.Option(min=1, help="Candidates written for each source.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for other programs.")]
+Force = Annotated[bool, typer.Option("--force", help="Write into a folder that already holds a run.")]
+
+
+@app.command()
+def align(  # noqa: PLR0917 - one parameter for each option
+    source: Annotated[Path | None, typer.Argument(help="Graph to link from: .nt, .ttl, .tsv, .csv, also .gz.")] = None,
+    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None,
+    seeds: Annotated[Path | None, typer.Option(help="Known pairs: two columns source, target.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.")
+    ] = None,
+    ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
+    split: Annotated[int, typer.Option(help="With --ratio: number of the random split.")] = 0,
+    fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.")] = None,
+    folder: Out = Path("run"),
+    preset: Preset = "fast",
+    device: Device = None,
+    seed: Seed = None,
+    config: Config = None,
+    assignments: Set = None,
+    top_k: TopK = 50,
+    with_seeds: Annotated[bool, typer.Option("--with-seeds", help="Write the seeds among the links, too.")] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Link two graphs, given some known pairs.
+
+    emea align a.ttl b.ttl --seeds pairs.tsv --out run
+
+    emea align --data dbp15k/zh_en --ratio 0.05 --out run
+    """
+    chosen = _settings(preset, config, assignments, device, split if seed is None and ratio is not None else seed)
+    say = _silent if quiet or as_json else _say
+    if data is not None:
+        if source is not None:
+            raise SettingsError("found both --data and graph files, expected one of them")
+        task, reference, detected = read_task(data, Choice(ratio, split, fold, seeds))
+        say(f"{data}: {detected}")
+    elif source is not None and target is not None:
+        if ratio is not None or fold is not None:
+            raise SettingsError("--ratio and --fold go with --data")
+        task, reference = read(source, target, seeds), None
+    else:
+        raise SettingsError("expected two graph files, or --data FOLDER")
+    paths = {"source": source, "target": target, "seeds": seeds, "data": data}
+    inputs: dict[str, Any] = {key: str(path.resolve()) for key, path in paths.items() if path is not None}
+    inputs |= {"ratio": ratio, "split": split if ratio is not None else None, "fold": fold, "top_k": top_k}
+    job = {"inputs": inputs, "reference": reference, "top_k": top_k, "with_seeds": with_seeds}
+    _link(task, chosen, _prepared(folder, force), job, quiet=quiet, as_json=as_json)
+
+
+@app.command()
+def demo(
+    folder: Out = Path("demo-run"),
+    device: Device = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Link two real graphs of the world, from Unicode CLDR and GeoNames, given 50 pairs; names are not looked at."""
+    task, reference = read_example("world", seeds=50)
+    chosen = _settings("fast", None, None, device, None)
+    job = {"inputs": {"example": "world"}, "reference": reference}
+    _link(task, chosen, _prepared(folder, force=True), job, quiet=quiet, as_json=as_json)
+
+
+@app.command()
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    reference: Annotated[Path, typer.Option(help="True pairs: two columns source, target.")],
+    as_json: Json = False,
+) -> None:
+    """Compare a finished run with true pairs; pairs that were its seeds do not count."""
+    measures = run.evaluate_run(folder, reference)
+    if as_json:
+        typer.echo(json.dumps(measures, indent=2))
+    else:
+        _show_measures(measures)
+
+
+@app.command()
+def encoders() -> None:
+    """List the embedding models and their settings."""
+    _show_plugins("encoders", Encoder)
+
+
+@app.command()
+def rules() -> None:
+    """List the rules and their settings."""
+    _show_plugins("rules", Rule)
+
+
+@app.command()
+def formats() -> None:
+    """List the file formats."""
+    table = Table("format", "reads and writes", box=None)
+    for name in plugins.names("formats"):
+        table.add_row(name, plugins.find("formats", name, Format).description)
+    out.print(table)
+
+
+def main() -> None:
+    """The console script: 0 done, 1 unexpected, 2 bad input or settings, 130 interrupted."""
+    try:
+        app()
+    except EmeaError as error:
+        log.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except Exception:  # noqa: BLE001 - the last stop: what comes here is a defect of ours, and the user is told so
+        traceback.print_exc()
+        log.print("error: this is a defect of emea; please report it with the lines above", style="red")
+        sys.exit(1)
+
+
+def _link(task: Task, chosen: Settings, folder: Path, job: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    if not len(task.seeds):
+        raise InputError("no known pairs were given; expected --seeds, or --ratio or --fold with --data")
+    for side, graph in (("source", task.source), ("target", task.target)):
+        if not len(graph.triples):
+            raise InputError(
+                f"the {side} graph has no triple between two entities, so nothing can be linked by structure"
+            )
+        if not (quiet or as_json):
+            _say(f"{side}: {graph!r}")
+    with _progress(chosen, shown=not (quiet or as_json)) as observe:
+        result, measures = run.run(task, chosen, folder, observe=observe, **job)
+    if as_json:
+        summary = {"links": len(result.alignment), "folder": str(folder), "measures": measures}
+        typer.echo(json.dumps(summary, indent=2))
+    elif not quiet:
+        _show_result(result, measures, folder)
+
+
+def _settings(
+    preset: str, config: Path | None, assignments: list[str] | None, device: str | None, seed: int | None
+) -> Settings:
+    chosen = settings.load(preset, config, assignments or (), device=device, seed=seed)
+    decided = device is not None or "device" in chosen.model_fields_set
+    if not decided and torch.cuda.is_available():
+        chosen = chosen.model_copy(update={"device": "cuda"})
+    try:
+        torch.empty(0, device=chosen.device)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(f"device '{chosen.device}' cannot be used here: {str(error).splitlines()[0]}") from error
+    return chosen
+
+
+def _prepared(folder: Path, force: bool) -> Path:
+    """The folder for a run, made where needed; another run's is not overwritten unless forced."""
+    if (folder / "settings.toml").exists() and not force:
+        raise SettingsError(f"{folder} already holds a run; give --force to write over it, or another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}") from error
+    return folder
+
+
+@contextmanager
+def _progress(chosen: Settings, *, shown: bool) -> Iterator[Callable[[Round], None]]:
+    """Shows each round as it ends: a bar on a terminal, a line in a log elsewhere."""
+    total = chosen.em.rounds
+    if not shown:
+        yield lambda _: None
+    elif not log.is_terminal:
+        yield lambda ended: _say(f"round {ended.number}/{total}: {_found(ended)}, {ended.seconds:.1f} s")
+    else:
+        columns = (SpinnerColumn(), TextColumn("rounds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=log) as progress:
+            bar = progress.add_task("first fit", total=total + 1)
+            yield lambda ended: progress.update(bar, advance=1, description=_found(ended))
+
+
+def _found(ended: Round) -> str:
+    found = f"{len(ended.labels):,} pairs agreed on"
+    if len(ended.trials):
+        found += f", {int(ended.trials[:, 1].sum())} of {len(ended.trials)} links of hidden seeds right"
+    return found
+
+
+def _show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -> None:
+    count, confidence = len(result.alignment), result.alignment.confidence
+    out.print(f"\n[bold]{count:,} links[/bold] found besides the {len(result.task.seeds):,} seeds")
+    if count:
+        table = Table("confidence from", "links", box=None)
+        for low in (0.95, 0.9, 0.8, 0.5):
+            table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
+        out.print(table)
+    if measures is not None:
+        _show_measures(measures)
+    out.print(f"\nfiles in {folder}:", highlight=False)
+    meanings = {
+        "alignment.tsv": "the links with confidence",
+        "alignment.sssom.tsv": "the same as SSSOM",
+        "alignment.nt": "the same as owl:sameAs",
+        "candidates.tsv": "the most probable counterparts of each source",
+        "metrics.json": "the measures above and more",
+        "rounds.jsonl": "what each round found",
+        "settings.toml": "all it takes to do this again",
+    }
+    for name, meaning in meanings.items():
+        if (folder / name).exists() and (measures is not None or name != "metrics.json"):
+            out.print(f"  {name:<20} {meaning}", highlight=False)
+
+
+def _show_measures(measures: dict[str, Any]) -> None:
+    table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
+    readings = {"known sources": "links whose source the reference knows", "strict": "all links"}
+    for reading, values in measures["alignment"].items():
+        figures = (f"{values[name]:.3f}" for name in ("precision", "recall", "f1", "calibration error"))
+        table.add_row(f"{values['links']:,}", *figures, readings[reading])
+    out.print(f"\nagainst {measures['reference']:,} true links that were not given:", highlight=False)
+    out.print(table)
+    table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
+    for pool, decodings in measures["ranking"].items():
+        for decoding, values in decodings.items():
+            figures = (f"{values[name]:.3f}" for name in ("hit@1", "hit@10", "mrr"))
+            table.add_row(pool, decoding, *figures, f"{values['mr']:.1f}")
+    out.print(table)
+
+
+def _show_plugins(kind: str, contract: type[Encoder] | type[Rule]) -> None:
+    for name in plugins.names(kind):
+        plugin: type[Encoder] | type[Rule] = plugins.find(kind, name, contract)
+        out.print(f"[bold]{name}[/bold]  {_first_line(plugin)}")
+        table = Table(box=None, show_header=False, padding=(0, 2))
+        for key, field in _fields(plugin.Settings):
+            table.add_row(f"{kind}.{name}.{key}", str(field.default), field.description or "")
+        out.print(table)
+
+
+def _fields(model: type[PluginSettings]) -> Any:
+    return model.model_fields.items()
+
+
+def _first_line(plugin: type) -> str:
+    return (sys.modules[plugin.__module__].__doc__ or "").strip().splitlines()[0]
+
+
+def _say(text: str) -> None:
+    log.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _silent(text: str) -> None:
+    """Say nothing."""

@@ -91,7 +91,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     inputs: dict[str, Any] = {key: str(path.resolve()) for key, path in paths.items() if path is not None}
     inputs |= {"ratio": ratio, "split": split if ratio is not None else None, "fold": fold, "top_k": top_k}
     job = {"inputs": inputs, "reference": reference, "top_k": top_k, "with_seeds": with_seeds}
-    _link(task, chosen, _prepared(folder, force), job, quiet=quiet, as_json=as_json)
+    _link(task, chosen, folder, job, force=force, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -105,7 +105,7 @@ def demo(
     task, reference = read_example("world", seeds=50)
     chosen = _settings("fast", None, None, device, None)
     job = {"inputs": {"example": "world"}, "reference": reference}
-    _link(task, chosen, _prepared(folder, force=True), job, quiet=quiet, as_json=as_json)
+    _link(task, chosen, folder, job, force=True, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -156,7 +156,9 @@ def main() -> None:
         sys.exit(1)
 
 
-def _link(task: Task, chosen: Settings, folder: Path, job: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+def _link(
+    task: Task, chosen: Settings, folder: Path, job: dict[str, Any], *, force: bool, quiet: bool, as_json: bool
+) -> None:
     if not len(task.seeds):
         raise InputError("no known pairs were given; expected --seeds, or --ratio or --fold with --data")
     for side, graph in (("source", task.source), ("target", task.target)):
@@ -166,6 +168,7 @@ def _link(task: Task, chosen: Settings, folder: Path, job: dict[str, Any], *, qu
             )
         if not (quiet or as_json):
             _say(f"{side}: {graph!r}")
+    _prepare(folder, force=force)
     with _progress(chosen, shown=not (quiet or as_json)) as observe:
         result, measures = run.run(task, chosen, folder, observe=observe, **job)
     if as_json:
@@ -189,15 +192,14 @@ def _settings(
     return chosen
 
 
-def _prepared(folder: Path, force: bool) -> Path:
-    """The folder for a run, made where needed; another run's is not overwritten unless forced."""
+def _prepare(folder: Path, *, force: bool) -> None:
+    """Make the folder for a run; another run's is not overwritten unless forced."""
     if (folder / "settings.toml").exists() and not force:
         raise SettingsError(f"{folder} already holds a run; give --force to write over it, or another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-    return folder
 
 
 @contextmanager
@@ -287,3 +289,7 @@ def _say(text: str) -> None:
 
 def _silent(text: str) -> None:
     """Say nothing."""
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,8 @@ from emea.em import Result
 from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_sum
 
-TIED = 1e-6  # scores closer than this are tied
+TIED = 1e-6  # similarities closer than this are tied
+PROBABLY_TIED = 1e-4  # and so are logarithms of probabilities: what such a similarity makes of them, times sharpness
 BINS = 15  # of equal mass, for the calibration error
 
 
@@ -26,7 +27,7 @@ class Answer:
     links: Alignment
     source: Tensor  # [pairs] candidates, sorted by source and target
     target: Tensor  # [pairs]
-    scores: dict[str, Tensor]  # decoding → [pairs], higher is better
+    scores: dict[str, tuple[Tensor, float]]  # decoding → [pairs], higher is better, and how close is a tie
     targets: int  # entities in the target graph
     given: Links  # pairs the run was given: they are no part of what is evaluated
     tail: Callable[[Links, Tensor], Tensor] | None = None  # how many targets outside the candidates beat each pair
@@ -38,12 +39,17 @@ def answer(result: Result) -> Answer:
     believed, final = result.last.believed, result.counterparts
     pairs = final.candidates
     scores = {
-        "csls": pairs.similarity.double(),
-        "transport": torch.log(believed.forward.clamp(min=1e-300)),
-        "probability": torch.log(final.forward.clamp(min=1e-300)),
+        "csls": (pairs.similarity.double(), TIED),
+        "transport": log_probability(believed.forward),
+        "probability": log_probability(final.forward),
     }
     given = (result.task.seeds + result.task.validation).to(pairs.source.device)
     return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, _tail(result))
+
+
+def log_probability(probability: Tensor) -> tuple[Tensor, float]:
+    """Probabilities as scores of a decoding."""
+    return torch.log(probability.double().clamp(min=1e-300)), PROBABLY_TIED
 
 
 def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
@@ -76,22 +82,22 @@ def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[T
 
     Every candidate ranks above every target that is none; a source without candidates has the worst rank.
     """
-    score, targets = subject.scores[decoding], subject.targets
+    (score, tied), targets = subject.scores[decoding], subject.targets
     row = lookup(subject.source * targets + subject.target, known.source * targets + known.target)
     is_candidate = row >= 0
     sources = int(torch.cat([subject.source, known.source]).max()) + 1
     right = torch.full((sources,), -torch.inf, dtype=score.dtype, device=score.device)
     right[known.source] = torch.where(is_candidate, score[row.clamp(min=0)], -torch.inf)
     inside = pool[subject.target]
-    better = segment_sum((inside & (score > right[subject.source] + TIED)).double(), subject.source, sources)
-    as_good = segment_sum((inside & (score >= right[subject.source] - TIED)).double(), subject.source, sources)
+    better = segment_sum((inside & (score > right[subject.source] + tied)).double(), subject.source, sources)
+    as_good = segment_sum((inside & (score >= right[subject.source] - tied)).double(), subject.source, sources)
     best = 1 + better[known.source]
     worst = torch.where(is_candidate, as_good[known.source], float(pool.sum()))
     if subject.tail is not None and not bool(is_candidate.all()):
         outside = known[~is_candidate]
-        ahead, tied = subject.tail(outside, pool).unbind(1)
+        ahead, equal = subject.tail(outside, pool).unbind(1)
         best[~is_candidate] += ahead
-        worst[~is_candidate] = best[~is_candidate] + tied
+        worst[~is_candidate] = best[~is_candidate] + equal
     return best, worst
 
 

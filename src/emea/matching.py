@@ -13,6 +13,7 @@ from emea.kernels.segments import segment_best
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import MatchingSettings
 
+TIED = 1e-4  # a probability ahead by less is ahead by rounding only
 LARGEST_ASSIGNMENT = 50_000  # sources; beyond, the exact assignment takes too long and pairs are taken greedily
 
 
@@ -33,8 +34,8 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
 def mutual_best(beliefs: Counterparts) -> Tensor:
     """Rows of the pairs that are the most probable of both their source and their target; ties are left out."""
     pairs = beliefs.candidates
-    forward = segment_best(pairs.source, pairs.sources, beliefs.forward)
-    backward = segment_best(pairs.target, pairs.targets, beliefs.backward)
+    forward = segment_best(pairs.source, pairs.sources, beliefs.forward, tolerance=TIED)
+    backward = segment_best(pairs.target, pairs.targets, beliefs.backward, tolerance=TIED)
     rows = forward[forward >= 0]
     rows = rows[backward[pairs.target[rows]] == rows]
     return rows[beliefs.agreement[rows] > 0]

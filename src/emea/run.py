@@ -20,7 +20,7 @@ from emea.contracts import Choice
 from emea.data import Alignment, Counterparts, Links, Reference, Task
 from emea.em import Result, Round, align
 from emea.errors import InputError
-from emea.evaluation import Answer, evaluate
+from emea.evaluation import TIED, Answer, evaluate, log_probability
 from emea.formats import read_pair_names, read_task
 from emea.formats._files import writing
 from emea.formats.rdf import RDF
@@ -126,7 +126,10 @@ def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
             ),
             source(candidates["source"])[order],
             target(candidates["target"])[order],
-            {name: _numbers(candidates[name])[order] for name in ("similarity", "probability")},
+            {
+                "similarity": (_numbers(candidates["similarity"])[order], TIED),
+                "probability": log_probability(_numbers(candidates["probability"])[order]),
+            },
             targets,
             Links.build(source(seeds["source"]), target(seeds["target"])),
         ),

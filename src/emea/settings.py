@@ -134,7 +134,7 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
         _plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
     for name in settings.rules:
         _plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
-    settings.encoder_settings()
+    settings.resolved()  # the chosen encoder and rules exist
     return settings
 
 

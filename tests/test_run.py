@@ -1,0 +1,196 @@
+"""The run folder and the command line, as a user meets them."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+import sssom_pydantic
+
+import emea
+from emea.cli import main
+from emea.examples import read_example
+from emea.run import evaluate_run, run
+from emea.settings import load, read_config
+
+WORLD = Path(emea.__file__).parent / "examples" / "world"
+GRAPHS = [str(WORLD / "cldr.ttl.gz"), str(WORLD / "geonames.ttl.gz")]
+QUICK = ["--set", "em.rounds=1", "--device", "cpu"]
+
+
+def command(*arguments: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "emea.cli", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Seeds and other true links as files."""
+    folder = tmp_path_factory.mktemp("pairs")
+    rows = (WORLD / "links.tsv").read_text().splitlines()
+    seeds, truth = folder / "seeds.tsv", folder / "truth.tsv"
+    seeds.write_text("\n".join([rows[0], *rows[1::10]]) + "\n")
+    truth.write_text("\n".join(rows) + "\n")
+    return seeds, truth
+
+
+@pytest.fixture(scope="module")
+def finished(pairs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run over the example's files by the command line."""
+    folder = tmp_path_factory.mktemp("runs")
+    done = command("align", *GRAPHS, "--seeds", str(pairs[0]), "--out", "run", *QUICK, folder=folder)
+    assert "links found besides the 99 seeds" in done.stdout
+    assert "round 1/1" in done.stderr
+    return folder / "run"
+
+
+def table(path: Path) -> pyarrow.Table:
+    options = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
+    return pyarrow.csv.read_csv(path, parse_options=options)
+
+
+def test_the_folder_holds_what_it_should(finished: Path) -> None:
+    names = {path.name for path in finished.iterdir()}
+    assert names == {
+        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "rounds.jsonl", "seeds.tsv",
+        "settings.toml", "timings.jsonl",
+    }  # fmt: skip
+
+
+def test_links_are_one_to_one_and_without_seeds(finished: Path) -> None:
+    links, seeds = table(finished / "alignment.tsv"), table(finished / "seeds.tsv")
+    assert links.column_names == ["source", "target", "confidence", "similarity"]
+    assert links.num_rows > 100
+    for side in ("source", "target"):
+        found = links[side].to_pylist()
+        assert len(set(found)) == len(found)
+        assert not set(found) & set(seeds[side].to_pylist())
+    assert all(0.5 <= value <= 1 for value in links["confidence"].to_pylist())
+    assert len((finished / "alignment.nt").read_text().splitlines()) == links.num_rows
+    mappings = sssom_pydantic.read(finished / "alignment.sssom.tsv")[0]
+    assert len(mappings) == links.num_rows
+
+
+def test_candidates_are_ranked_by_probability(finished: Path) -> None:
+    rows = table(finished / "candidates.tsv").to_pylist()
+    assert list(rows[0]) == ["source", "rank", "target", "similarity", "probability"]
+    for before, after in pairwise(rows):
+        if before["source"] == after["source"]:
+            assert before["rank"] <= after["rank"] <= 50
+            assert before["probability"] >= after["probability"]
+        else:
+            assert after["rank"] == 1
+
+
+def test_settings_say_how_to_do_it_again(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    about = read_config(finished / "settings.toml", "run")
+    assert about["source"] == GRAPHS[0]
+    assert about["versions"]["emea"] == emea.__version__
+    assert about["threads"] >= 1
+    config = ["--config", str(finished / "settings.toml")]
+    command("align", *GRAPHS, "--seeds", str(pairs[0]), "--out", "again", *config, "--quiet", folder=tmp_path)
+    for name in ("alignment.tsv", "candidates.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt"):
+        assert (finished / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def test_same_bytes_in_another_folder_time_zone_and_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, reference = read_example("world")
+    results = []
+    for name, zone in (("one", "UTC"), ("two", "Asia/Tokyo")):
+        monkeypatch.setitem(os.environ, "TZ", zone)
+        (tmp_path / name).mkdir()
+        run(task, load(assignments=["em.rounds=1"]), tmp_path / name, inputs={}, reference=reference)
+        results.append({path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())})
+        results[-1].pop("timings.jsonl")
+    assert results[0] == results[1]
+
+
+def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> None:
+    task, reference = read_example("world")
+    (tmp_path / "run").mkdir()
+    _, measures = run(task, load(assignments=["em.rounds=1"]), tmp_path / "run", inputs={}, reference=reference)
+    from_files = evaluate_run(tmp_path / "run", WORLD / "links.tsv")
+    assert measures is not None
+    assert from_files["reference"] == measures["reference"]
+    for reading, values in measures["alignment"].items():
+        assert from_files["alignment"][reading] == pytest.approx(values, abs=1e-5)
+    for pool, decodings in measures["ranking"].items():
+        for measure in ("hit@1", "hit@10"):
+            expected = decodings["probability"][measure]
+            assert from_files["ranking"][pool]["probability"][measure] == pytest.approx(expected, abs=1e-3)
+
+
+def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    shown = command("evaluate", str(finished), "--reference", str(pairs[1]), folder=tmp_path)
+    assert "precision" in shown.stdout
+    as_json = command("evaluate", str(finished), "--reference", str(pairs[1]), "--json", folder=tmp_path)
+    assert json.loads(as_json.stdout)["reference"] == 989 - 99
+
+
+def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tmp_path: Path) -> None:
+    folder = str(benchmark_data / "openea" / "D_Y_15K_V1")
+    quick = [*QUICK, "--set", "em.rounds=0", "--set", "encoders.propagation.paths=64", "--top-k", "3"]
+    done = command("align", "--data", folder, "--fold", "1", "--out", "fold", "--json", *quick, folder=tmp_path)
+    assert json.loads(done.stdout)["measures"]["reference"] == 10_500
+    assert (tmp_path / "fold" / "metrics.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["align"], "expected two graph files, or --data FOLDER"),
+        (["align", "a.ttl", "b.ttl"], "a.ttl does not exist"),
+        (["align", *GRAPHS], "no known pairs were given"),
+        (["align", *GRAPHS, "--seeds", "none.tsv"], "none.tsv does not exist"),
+        (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold go with --data"),
+        (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),
+        (["align", *GRAPHS, "--set", "em.round=2"], "did you mean rounds"),
+        (["align", *GRAPHS, "--preset", "slow"], "unknown preset 'slow'"),
+        (["align", *GRAPHS, "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
+        (["evaluate", "nowhere", "--reference", "x.tsv"], "nowhere is no run folder"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence_and_code_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["emea", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert message in " ".join(said.split())
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir()), "nothing half-written"
+
+
+def test_a_finished_run_is_not_written_over(finished: Path, pairs: tuple[Path, Path]) -> None:
+    before = (finished / "alignment.tsv").read_bytes()
+    again = ["align", *GRAPHS, "--seeds", str(pairs[0]), "--out", str(finished)]
+    done = command(*again, folder=finished.parent, code=2)
+    assert "already holds a run" in done.stderr
+    assert (finished / "alignment.tsv").read_bytes() == before
+
+
+@pytest.mark.parametrize(("verb", "word"), [("encoders", "propagation"), ("rules", "paris"), ("formats", "sssom")])
+def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["emea", verb])
+    with pytest.raises(SystemExit):
+        main()
+    assert word in capsys.readouterr().out
+
+
+def test_public_names_exist() -> None:
+    assert all(hasattr(emea, name) for name in emea.__all__)

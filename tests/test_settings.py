@@ -1,0 +1,61 @@
+"""Settings: defaults, presets, files, assignments, and errors that name the key."""
+
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+from emea.errors import SettingsError
+from emea.settings import PRESETS, Settings, load, read_config
+
+
+def test_each_layer_goes_over_the_last(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text(tomli_w.dumps({"seed": 1, "em": {"rounds": 3, "minimum": 0.7}, "run": {"data": "x"}}))
+    settings = load("fast", config, ["em.rounds=4", "rules.paris.scope=blanket"], seed=9)
+    assert (settings.seed, settings.em.rounds, settings.em.minimum) == (9, 4, 0.7)
+    assert settings.rule_settings("paris").model_dump()["scope"] == "blanket"
+
+
+def test_resolved_settings_read_back_as_they_were(tmp_path: Path) -> None:
+    settings = load(assignments=["encoders.propagation.dimension=64", "similarity.measure=cosine"], seed=4)
+    config = tmp_path / "settings.toml"
+    config.write_text(tomli_w.dumps(settings.resolved()))
+    assert load(config=config).resolved() == settings.resolved()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_valid(name: str) -> None:
+    assert load(name)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("em.roundz=5", "unknown setting em.roundz; known here are .*did you mean rounds"),
+        ("emm.rounds=5", "unknown setting emm; .*did you mean em"),
+        ("em.rounds=-1", "setting em.rounds: found -1; .*greater than or equal to 0"),
+        ("em.rounds=many", "setting em.rounds: found 'many'"),
+        ("em.rounds", "expected KEY=VALUE"),
+        ("rules.paris.scop=own", "unknown setting rules.paris.scop; .*did you mean scope"),
+        ("rules.pariss.scope=own", "unknown rule 'pariss'; .*did you mean paris"),
+        ("em.rules=['nothing']", "unknown rule 'nothing'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(assignment: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message) as caught:
+        load(assignments=[assignment])
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_settings(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_config(tmp_path / "missing.toml")
+    (tmp_path / "bad.toml").write_text("em = [")
+    with pytest.raises(SettingsError, match="is no TOML"):
+        read_config(tmp_path / "bad.toml")
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().seed = 3  # type: ignore[misc]

@@ -96,9 +96,12 @@ def both_ways(triples: Sequence[Triple], relations: int) -> list[Triple]:
     return distinct + [(t, r + relations, h) for h, r, t in distinct]
 
 
-def inverse_functionality(edges: Sequence[Triple], relation: int) -> float:
+def by_relation(edges: Sequence[Triple]) -> dict[int, list[Pair]]:
+    return {relation: [(h, t) for h, r, t in edges if r == relation] for relation in {r for _, r, _ in edges}}
+
+
+def inverse_functionality(pairs: Sequence[Pair]) -> float:
     """fun⁻¹(r) = fun(r⁻¹) = #{y : ∃x r(x, y)} / #{(x, y) : r(x, y)}."""
-    pairs = {(h, t) for h, r, t in edges if r == relation}
     return len({t for _, t in pairs}) / len(pairs)
 
 
@@ -123,19 +126,14 @@ def equal_pairs(toy: Toy, mode: str, minimum: float) -> dict[Pair, float]:
     return {pair: weight for pair, weight in weights.items() if weight > minimum}
 
 
-def contained(
-    edges: Sequence[Triple], other: Sequence[Triple], equal: Belief, r: int, r_other: int, prior: float, strength: float
-) -> float:
-    """Pr(r ⊆ r') by eq. 12, the prior counting as `strength` triples found at all."""
-    entities = {x for pair in equal for x in [pair[1]]}
+def contained(triples: Sequence[Pair], other: Sequence[Pair], equal: Belief, prior: float, strength: float) -> float:
+    """Pr(r ⊆ r') by eq. 12, of the triples of r and those of r'; the prior counts as `strength` triples seen."""
+    entities = {pair[1] for pair in equal}
     found = seen = 0.0
-    for x, relation, y in edges:
-        if relation != r:
-            continue
+    for x, y in triples:
         not_found = not_seen = 1.0
-        for x_other, relation_other, y_other in other:
-            if relation_other == r_other:
-                not_found *= 1 - equal.get((x, x_other), 0.0) * equal.get((y, y_other), 0.0)
+        for x_other, y_other in other:
+            not_found *= 1 - equal.get((x, x_other), 0.0) * equal.get((y, y_other), 0.0)
         for x_other in entities:
             for y_other in entities:
                 not_seen *= 1 - equal.get((x, x_other), 0.0) * equal.get((y, y_other), 0.0)
@@ -150,15 +148,14 @@ class Slow:
     def __init__(self, toy: Toy, equal: Belief, prior: float, strength: float) -> None:
         self.source, self.target = both_ways(toy.source, toy.relations), both_ways(toy.target, toy.relations)
         back = {(t, s): weight for (s, t), weight in equal.items()}
-        used, used_other = {r for _, r, _ in self.source}, {r for _, r, _ in self.target}
-        self.fun = {r: inverse_functionality(self.source, r) for r in used}
-        self.fun_other = {r: inverse_functionality(self.target, r) for r in used_other}
-        self.inside = {
-            (r, q): contained(self.source, self.target, equal, r, q, prior, strength) for r in used for q in used_other
-        }  # Pr(r ⊆ r')
-        self.around = {
-            (r, q): contained(self.target, self.source, back, q, r, prior, strength) for r in used for q in used_other
-        }  # Pr(r' ⊆ r)
+        used, used_other = by_relation(self.source), by_relation(self.target)
+        self.fun = {r: inverse_functionality(pairs) for r, pairs in used.items()}
+        self.fun_other = {q: inverse_functionality(pairs) for q, pairs in used_other.items()}
+        self.inside, self.around = {}, {}  # Pr(r ⊆ r'), Pr(r' ⊆ r)
+        for r, pairs in used.items():
+            for q, pairs_other in used_other.items():
+                self.inside[r, q] = contained(pairs, pairs_other, equal, prior, strength)
+                self.around[r, q] = contained(pairs_other, pairs, back, prior, strength)
 
     def factor(self, e: int, e_other: int, equal: Callable[[int, int], float]) -> float:
         unlikely = 1.0
@@ -275,7 +272,7 @@ def test_own_factor_by_hand() -> None:
         (0.0,) * 3,
         (0.0,) * 3,
     )
-    # fun⁻¹(r) = 1 tail / 2 triples, fun⁻¹(r⁻¹) = 2 / 2; of the triple seen by a half, the half was found: Pr(r ⊆ r') = 1
+    # fun⁻¹(r) = 1 tail / 2 triples, fun⁻¹(r⁻¹) = 2 / 2; the triple seen by a half was found by a half: Pr(r ⊆ r') = 1
     found = rule_factors(toy, PARISSettings(prior_strength=0.0))
     assert found[0, 0] == pytest.approx(1 - 0.5 * 0.5, abs=CLOSE)
     assert found[2, 2] == pytest.approx(1 - 0.5 * 0.5, abs=CLOSE)

@@ -106,10 +106,7 @@ def test_every_entity_has_one_kind_and_a_relation(editor: str) -> None:
     relation = f"http://{editor}.example/vocabulary/kind"
     said = [row.subject for row in GRAPHS[editor] if row.relation == relation]
     related = {
-        end
-        for row in GRAPHS[editor]
-        if isinstance(row.value, NamedNode)
-        for end in (row.subject, row.value.value)
+        end for row in GRAPHS[editor] if isinstance(row.value, NamedNode) for end in (row.subject, row.value.value)
     }
     assert sorted(said) == sorted(entities(editor))
     assert related == entities(editor)

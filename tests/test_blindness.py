@@ -10,6 +10,7 @@ from emea.data import Graph, Links, Reference, Task
 from emea.em import align
 from emea.evaluation import evaluate
 from emea.examples import read_example
+from emea.inputs import Inputs
 from emea.run import run
 from emea.settings import Settings, load
 
@@ -24,7 +25,7 @@ def world() -> tuple[Task, Reference]:
 
 def written(task: Task, reference: Reference, folder: Path, settings: Settings) -> dict[str, bytes]:
     folder.mkdir()
-    run(task, settings, folder, inputs={}, reference=reference)
+    run(task, settings, folder, inputs=Inputs(), reference=reference)
     assert (folder / "metrics.json").exists()
     return {name: (folder / name).read_bytes() for name in BLIND_FILES}
 

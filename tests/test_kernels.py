@@ -1,6 +1,7 @@
 """The kernels equal plain loops: segments, joins, the edges of a graph, and Sinkhorn's iteration."""
 
 import math
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -127,9 +128,9 @@ def test_segment_best_takes_values_within_the_tolerance_for_tied() -> None:
 
 @given(st.lists(st.integers(0, SIZE - 1), max_size=25), st.randoms(use_true_random=False))
 @SMALL
-def test_segment_rank_counts_the_better_rows_of_the_segment(index: list[int], random) -> None:
+def test_segment_rank_counts_the_better_rows_of_the_segment(index: list[int], chance: random.Random) -> None:
     scores = [float(value) for value in range(len(index))]
-    random.shuffle(scores)
+    chance.shuffle(scores)
     expected = [
         sum(index[other] == index[row] and scores[other] > scores[row] for other in range(len(index)))
         for row in range(len(index))
@@ -263,11 +264,11 @@ def slow_sinkhorn(
 )
 @SMALL
 def test_sinkhorn_equals_the_dense_iteration(
-    pair_set: set[tuple[int, int]], slack: float | None, iterations: int, random
+    pair_set: set[tuple[int, int]], slack: float | None, iterations: int, chance: random.Random
 ) -> None:
     pairs = sorted(pair_set)
-    random.shuffle(pairs)  # the rows need no order
-    logits = [random.uniform(-5, 5) for _ in pairs]
+    chance.shuffle(pairs)  # the rows need no order
+    logits = [chance.uniform(-5, 5) for _ in pairs]
     plan = torch.exp(
         sinkhorn(
             candidates_of(pairs, 5, 4),

@@ -9,8 +9,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
     {"run"},
+    {"checkpoint", "estimate", "inputs"},
     {"examples"},
-    {"evaluation"},
+    {"evaluation", "checks"},
     {"em"},
     {"compatibility", "probability", "matching"},
     {"encoders", "rules"},

@@ -1,12 +1,12 @@
 """The PARIS rule equals slow loops over triples written from its formulas (PARIS eq. 12 and 13, paper eq. cond_p)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from emea.data import Candidates, Counterparts, Graph, Links, Task
@@ -19,6 +19,15 @@ CLOSE = 1e-7  # the rule keeps 1 − p above 1e-9; nothing else is approximate
 Triple = tuple[int, int, int]
 Pair = tuple[int, int]
 Belief = Mapping[Pair, float]  # Pr(n ≡ n')
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Tensors of a few rows do not repay the wait for other threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)
@@ -336,7 +345,7 @@ def test_blanket_of_a_fixed_toy_with_self_loops(prior: float, strength: float) -
 
 
 @given(toys(self_loops=True), st.sampled_from(PRIORS))
-@SMALL
+@settings(SMALL, phases=[Phase.generate])
 def test_blanket_with_self_loops_equals_whole_assignments_recomputed(toy: Toy, prior: tuple[float, float]) -> None:
     rule = PARISSettings(**BEST, prior=prior[0], prior_strength=prior[1])
     agree(rule_factors(toy, rule), slow_blanket(toy, *prior))

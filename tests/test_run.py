@@ -14,6 +14,7 @@ import sssom_pydantic
 import emea
 from emea.cli import main
 from emea.examples import read_example
+from emea.inputs import Inputs
 from emea.run import evaluate_run, run
 from emea.settings import load, read_config
 
@@ -107,7 +108,7 @@ def test_same_bytes_in_another_folder_time_zone_and_locale(tmp_path: Path, monke
     for name, zone in (("one", "UTC"), ("two", "Asia/Tokyo")):
         monkeypatch.setitem(os.environ, "TZ", zone)
         (tmp_path / name).mkdir()
-        run(task, load(assignments=["em.rounds=1"]), tmp_path / name, inputs={}, reference=reference)
+        run(task, load(assignments=["em.rounds=1"]), tmp_path / name, inputs=Inputs(), reference=reference)
         results.append({path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())})
         results[-1].pop("timings.jsonl")
     assert results[0] == results[1]
@@ -116,7 +117,7 @@ def test_same_bytes_in_another_folder_time_zone_and_locale(tmp_path: Path, monke
 def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> None:
     task, reference = read_example("world")
     (tmp_path / "run").mkdir()
-    _, measures = run(task, load(assignments=["em.rounds=1"]), tmp_path / "run", inputs={}, reference=reference)
+    _, measures = run(task, load(assignments=["em.rounds=1"]), tmp_path / "run", inputs=Inputs(), reference=reference)
     from_files = evaluate_run(tmp_path / "run", WORLD / "links.tsv")
     assert measures is not None
     assert from_files["reference"] == measures["reference"]

@@ -7,8 +7,9 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import torch
 import typer
@@ -17,12 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from emea import plugins, run, settings
-from emea.contracts import Choice, Encoder, Format, PluginSettings, Rule
-from emea.data import Task
+from emea.checks import check
+from emea.contracts import Encoder, Format, PluginSettings, Rule
 from emea.em import Result, Round
 from emea.errors import EmeaError, InputError, SettingsError
-from emea.examples import read_example
-from emea.formats import read, read_task
+from emea.estimate import Estimate, estimate, require
+from emea.inputs import Inputs
 from emea.settings import PRESETS, Settings
 
 app = typer.Typer(
@@ -64,6 +65,8 @@ def align(  # noqa: PLR0917 - one parameter for each option
     assignments: Set = None,
     top_k: TopK = 50,
     with_seeds: Annotated[bool, typer.Option("--with-seeds", help="Write the seeds among the links, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the run would take, and stop.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out after its last round.")] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -73,25 +76,27 @@ def align(  # noqa: PLR0917 - one parameter for each option
     emea align a.ttl b.ttl --seeds pairs.tsv --out run
 
     emea align --data dbp15k/zh_en --ratio 0.05 --out run
+
+    emea align --resume --out run
     """
-    chosen = _settings(preset, config, assignments, device, split if seed is None and ratio is not None else seed)
-    say = _silent if quiet or as_json else _say
-    if data is not None:
-        if source is not None:
-            raise SettingsError("found both --data and graph files, expected one of them")
-        task, reference, detected = read_task(data, Choice(ratio, split, fold, seeds))
-        say(f"{data}: {detected}")
-    elif source is not None and target is not None:
-        if ratio is not None or fold is not None:
-            raise SettingsError("--ratio and --fold go with --data")
-        task, reference = read(source, target, seeds), None
-    else:
-        raise SettingsError("expected two graph files, or --data FOLDER")
-    paths = {"source": source, "target": target, "seeds": seeds, "data": data}
-    inputs: dict[str, Any] = {key: str(path.resolve()) for key, path in paths.items() if path is not None}
-    inputs |= {"ratio": ratio, "split": split if ratio is not None else None, "fold": fold, "top_k": top_k}
-    job = {"inputs": inputs, "reference": reference, "top_k": top_k, "with_seeds": with_seeds}
-    _link(task, chosen, folder, job, force=force, quiet=quiet, as_json=as_json)
+    inputs = Inputs(
+        source=source,
+        target=target,
+        data=data,
+        seeds=seeds,
+        ratio=ratio,
+        split=split,
+        fold=fold,
+        top_k=top_k,
+        with_seeds=with_seeds,
+    )
+    if resume:
+        config = _unfinished(folder, inputs)
+    if config is not None and not inputs.complete:
+        inputs = Inputs.parse(settings.read_config(config, "run"), config)
+    seed = inputs.split if seed is None and config is None and ratio is not None else seed
+    job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
+    _link(job, _settings(preset, config, assignments, device, seed), quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -102,10 +107,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Link two real graphs of the world, from Unicode CLDR and GeoNames, given 50 pairs; names are not looked at."""
-    task, reference = read_example("world", seeds=50)
-    chosen = _settings("fast", None, None, device, None)
-    job = {"inputs": {"example": "world"}, "reference": reference}
-    _link(task, chosen, folder, job, force=True, quiet=quiet, as_json=as_json)
+    job = _Job(Inputs(example="world"), folder, force=True)
+    _link(job, _settings("fast", None, None, device, None), quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -148,34 +151,84 @@ def main() -> None:
     try:
         app()
     except EmeaError as error:
-        log.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+    except MemoryError:
+        _fail("memory ran out; emea align --dry-run says what a run needs", 3)
     except Exception:  # noqa: BLE001 - the last stop: what comes here is a defect of ours, and the user is told so
         traceback.print_exc()
-        log.print("error: this is a defect of emea; please report it with the lines above", style="red")
-        sys.exit(1)
+        _fail("this is a defect of emea; please report it with the lines above", 1)
 
 
-def _link(
-    task: Task, chosen: Settings, folder: Path, job: dict[str, Any], *, force: bool, quiet: bool, as_json: bool
-) -> None:
-    if not len(task.seeds):
-        raise InputError("no known pairs were given; expected --seeds, or --ratio or --fold with --data")
-    for side, graph in (("source", task.source), ("target", task.target)):
-        if not len(graph.triples):
-            raise InputError(
-                f"the {side} graph has no triple between two entities, so nothing can be linked by structure"
+def _fail(sentence: str, code: int) -> NoReturn:
+    log.print(f"error: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What to link, and where to."""
+
+    inputs: Inputs
+    folder: Path
+    force: bool = False
+    resume: bool = False
+    dry_run: bool = False
+
+
+def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
+    say = _silent if quiet or as_json else _say
+    task, reference, detected = job.inputs.read()
+    if detected is not None:
+        say(detected)
+    say(f"source: {task.source!r}")
+    say(f"target: {task.target!r}")
+    for warning in check(task):
+        log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    needed = estimate(task, chosen)
+    if job.dry_run:
+        _show_estimate(needed, chosen, as_json=as_json)
+        return
+    require(needed, chosen)
+    _prepare(job.folder, force=job.force)
+    try:
+        with _progress(chosen, shown=not (quiet or as_json)) as observe:
+            result, measures = run.run(
+                task, chosen, job.folder, inputs=job.inputs, reference=reference, resume=job.resume, observe=observe
             )
-        if not (quiet or as_json):
-            _say(f"{side}: {graph!r}")
-    _prepare(folder, force=force)
-    with _progress(chosen, shown=not (quiet or as_json)) as observe:
-        result, measures = run.run(task, chosen, folder, observe=observe, **job)
+    except KeyboardInterrupt:
+        _say(f"interrupted; go on with: emea align --resume --out {job.folder}")
+        raise typer.Exit(130) from None
     if as_json:
-        summary = {"links": len(result.alignment), "folder": str(folder), "measures": measures}
+        summary = {"links": len(result.alignment), "folder": str(job.folder), "measures": measures}
         typer.echo(json.dumps(summary, indent=2))
     elif not quiet:
-        _show_result(result, measures, folder)
+        _show_result(result, measures, job.folder)
+
+
+def _unfinished(folder: Path, given: Inputs) -> Path:
+    """The settings of the run to go on with."""
+    path = folder / "settings.toml"
+    if given.complete:
+        raise SettingsError("--resume takes graphs, seeds and settings from the run in --out; expected no others")
+    if not path.exists():
+        raise InputError(f"{folder} holds no run to go on with: it has no settings.toml")
+    if run.finished(folder):
+        raise InputError(f"the run in {folder} is finished; there is nothing to go on with")
+    return path
+
+
+def _show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(needed), indent=2))
+        return
+    out.print(f"candidate pairs  up to {needed.pairs:,}", highlight=False)
+    out.print(f"embeddings       {needed.features:,} numbers for each entity", highlight=False)
+    out.print(
+        f"memory           about {needed.memory / 1e9:.1f} GB of {needed.free / 1e9:.1f} GB free", highlight=False
+    )
+    out.print(f"time             about {needed.seconds:.0f} s on {chosen.device}", highlight=False)
 
 
 def _settings(
@@ -218,7 +271,7 @@ def _progress(chosen: Settings, *, shown: bool) -> Iterator[Callable[[Round], No
 
 
 def _found(ended: Round) -> str:
-    found = f"{len(ended.labels):,} pairs agreed on"
+    found = f"{len(ended.state.labels):,} pairs agreed on"
     if len(ended.trials):
         found += f", {int(ended.trials[:, 1].sum())} of {len(ended.trials)} links of hidden seeds right"
     return found

@@ -26,6 +26,11 @@ class Encoder(ABC):
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
 
+    @classmethod
+    @abstractmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """Length of the embeddings, from which memory and time are estimated before a run."""
+
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         """Prepare what depends on the graphs alone."""
@@ -33,6 +38,15 @@ class Encoder(ABC):
     @abstractmethod
     def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
         """Fit to weighted pairs, going on from the last fit where there was one, and embed every entity."""
+
+    def state(self) -> dict[str, Tensor]:
+        """What the next fit goes on from; nothing, for an encoder that starts anew each time."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take up a state again."""
+        if state:
+            raise ValueError(f"{type(self).__name__} keeps no state")
 
 
 class Rule(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -37,6 +37,7 @@ class Graph:
     attributes: pa.Array  # names of relations to literals, sorted
     literals: pa.Table  # LITERAL_SCHEMA, no duplicates
     aliases: pa.Array | None = None  # a second name per entity (numeric ids of id folders)
+    repeated: int = 0  # triples that stood in the file more than once, and count once
 
     @classmethod
     def build(
@@ -67,13 +68,15 @@ class Graph:
             table = table.set_column(0, "entity", pa.array(entity_rank[table["entity"].to_numpy()]))
             table = table.set_column(1, "attribute", pa.array(attribute_rank[table["attribute"].to_numpy()]))
             table = _unique_literals(table)
+        unique = _unique_rows(ranked)
         return cls(
             entities=entity_names,
             relations=relation_names,
-            triples=torch.from_numpy(_unique_rows(ranked)),
+            triples=torch.from_numpy(unique),
             attributes=attribute_names,
             literals=table,
             aliases=None if aliases is None else pa.array(list(aliases), pa.large_string()).take(entity_order),
+            repeated=len(ranked) - len(unique),
         )
 
     def positions(self, names: pa.Array) -> pa.Array:
@@ -170,11 +173,12 @@ class Task:
     source: Graph
     target: Graph
     seeds: Links
-    validation: Links  # only the preset `paper` and the baselines look at these
+    validation: Links = field(default_factory=Links.empty)  # only the preset `paper` and the baselines look at these
+    exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
 
     def swap(self) -> Task:
         """The same task seen from the target."""
-        return Task(self.target, self.source, self.seeds.swap(), self.validation.swap())
+        return Task(self.target, self.source, self.seeds.swap(), self.validation.swap(), self.exclusions.swap())
 
 
 class Reference:
@@ -249,6 +253,10 @@ class Candidates:
         taken_source[links.source] = True
         taken_target[links.target] = True
         return taken_source[self.source] | taken_target[self.target]
+
+    def among(self, links: Links) -> Tensor:
+        """Whether each pair is one of the links, [pairs] bool."""
+        return torch.isin(self.keys(), links.source * self.targets + links.target)
 
     def swap(self) -> Self:
         """The same pairs seen from the target."""

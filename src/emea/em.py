@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,6 +26,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """All that the rounds to come need to know of those before: what a checkpoint holds."""
+
+    done: int  # rounds
+    labels: Links  # pseudo-labels for the next round, seeds not included
+    sharpness: float  # of the probabilities
+    trials: Tensor  # [trials, 3]: round, confidence in the link found for a seed hidden from it, and if it is right
+    random: Tensor  # state of the generator
+    encoder: dict[str, Tensor]  # what the encoder goes on from
+
+
+@dataclass(frozen=True, eq=False)
 class Round:
     """What one round of the loop came to."""
 
@@ -35,31 +46,36 @@ class Round:
     believed: Counterparts  # q_Θ: what the encoder proposes, over all candidates
     refined: Counterparts  # q*: how compatible the best of them are, by the rules alone
     agreed: Counterparts  # q_Θ · q*: what both support
-    labels: Links  # pseudo-labels for the next round, seeds not included
-    sharpness: float  # of the probabilities
     weights: Tensor  # Φ, one per rule
-    trials: (
-        Tensor  # [trials, 2]: confidence in the link found for a seed that this round did not see, and if it is right
-    )
+    state: State  # after this round
     seconds: float
 
+    @property
+    def trials(self) -> Tensor:
+        """Confidence and rightness of the links found for this round's hidden seeds, [trials, 2]."""
+        return self.state.trials[self.state.trials[:, 0] == self.number, 1:]
 
-def rounds(task: Task, settings: Settings) -> Iterator[Round]:
-    """The method: yields each round as it ends; round 0 is the fit to the seeds alone."""
+
+def rounds(task: Task, settings: Settings, state: State | None = None) -> Iterator[Round]:
+    """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     encoder = _encoder(task, settings, device)
     rules, backward_rules = _rules(task, settings, device), _rules(task.swap(), settings, device)
-    seeds = task.seeds.to(device)
+    seeds, exclusions = task.seeds.to(device), task.exclusions.to(device)
     folds = _folds(seeds, settings.probability.folds, generator)
-    pseudo, sharpness = seeds[:0], settings.probability.typical_sharpness
-    for number in range(settings.em.rounds + 1):
+    pseudo, sharpness, tried = seeds[:0], settings.probability.typical_sharpness, torch.zeros(0, 3, dtype=torch.float64)
+    if state is not None:
+        pseudo, sharpness, tried = state.labels.to(device), state.sharpness, state.trials
+        generator.set_state(state.random)
+        encoder.restore(state.encoder)
+    for number in range(0 if state is None else state.done, settings.em.rounds + 1):
         started = time.perf_counter()
         held_out = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
         known = seeds[~torch.isin(seeds.source, held_out.source)]
 
         embeddings = encoder.fit(known + pseudo, generator)
         candidates = search(embeddings, settings.similarity, generator)
-        candidates = candidates[~candidates.touches(known)]
+        candidates = candidates[~(candidates.touches(known) | candidates.among(exclusions))]
         sharpness = fit_sharpness(candidates, held_out, settings.probability) if len(held_out) else sharpness
         believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
 
@@ -71,10 +87,9 @@ def rounds(task: Task, settings: Settings) -> Iterator[Round]:
         agreed = combine(considered, refined)
         pseudo = pseudo_labels(agreed, seeds, settings.em)
 
-        seconds = time.perf_counter() - started
-        yield Round(
-            number, embeddings, believed, refined, agreed, pseudo, sharpness, weights, trials(agreed, held_out), seconds
-        )
+        tried = torch.cat([tried, _trials(agreed, held_out, number)])
+        state = State(number + 1, pseudo, sharpness, tried, generator.get_state(), encoder.state())
+        yield Round(number, embeddings, believed, refined, agreed, weights, state, time.perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +120,23 @@ class Result:
         return self.to_arrow().to_pandas()
 
 
-def align(task: Task, settings: Settings | None = None, observe: Callable[[Round], None] | None = None) -> Result:
-    """Link the two graphs of a task; `observe` is shown each round as it ends."""
+def align(
+    task: Task,
+    settings: Settings | None = None,
+    observe: Callable[[Round], None] | None = None,
+    state: State | None = None,
+) -> Result:
+    """Link the two graphs of a task; `observe` is shown each round as it ends, `state` goes on where a run stopped."""
     settings = settings or Settings()
-    tried = deque[Tensor](maxlen=max(settings.probability.folds, 1))
-    for last in rounds(task, settings):
+    for last in rounds(task, settings, state):
         if observe is not None:
             observe(last)
-        if last.number:  # round 0 says little about the end
-            tried.append(last.trials)
-    counterparts = widen(last.agreed, last.believed)
-    calibration = Calibration(torch.cat([*tried]) if tried else last.trials[:0])
-    return Result(task, settings, match(counterparts, calibration, settings.matching), counterparts, last)
+    tried = last.state.trials
+    recent = tried[
+        tried[:, 0] >= max(1, last.number - settings.probability.folds), 1:
+    ]  # round 0 says little of the end
+    believed = widen(last.agreed, last.believed)
+    return Result(task, settings, match(believed, Calibration(recent), settings.matching), believed, last)
 
 
 def _encoder(task: Task, settings: Settings, device: torch.device) -> Encoder:
@@ -148,12 +168,13 @@ def _sample(beliefs: Counterparts) -> Tensor:
     return torch.where((best >= 0) & (beliefs.forward[best.clamp(min=0)] > beliefs.source_none), best, -1)
 
 
-def trials(agreed: Counterparts, held_out: Links) -> Tensor:
-    """How held-out seeds fared: for each link found for one of their entities, its confidence and if it is right."""
+def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:
+    """How held-out seeds fared: the round, and for each link found for one of their entities its confidence and if it
+    is right, [trials, 3]."""
     pairs, rows = agreed.candidates, mutual_best(agreed)
     rows = rows[pairs.touches(held_out)[rows]]
-    right = torch.isin(pairs.keys()[rows], held_out.source * pairs.targets + held_out.target)
-    return torch.stack([agreed.confidence[rows], right.double()], 1)
+    right, confidence = pairs.among(held_out)[rows].double(), agreed.confidence[rows].double()
+    return torch.stack([torch.full_like(right, number), confidence, right], 1).cpu()
 
 
 def pseudo_labels(agreed: Counterparts, seeds: Links, settings: EMSettings) -> Links:

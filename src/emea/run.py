@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 
 from emea import __version__
+from emea.checkpoint import NAME as CHECKPOINT
+from emea.checkpoint import Checkpoint
 from emea.contracts import Choice
 from emea.data import Alignment, Counterparts, Links, Reference, Task
 from emea.em import Result, Round, align
@@ -26,6 +28,7 @@ from emea.formats._files import writing
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
+from emea.inputs import Inputs
 from emea.settings import Settings, read_config
 
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
@@ -36,32 +39,42 @@ def run(
     settings: Settings,
     folder: Path,
     *,
-    inputs: dict[str, Any],
+    inputs: Inputs,
     reference: Reference | None = None,
-    top_k: int = 50,
-    with_seeds: bool = False,
+    resume: bool = False,
     observe: Callable[[Round], None] | None = None,
 ) -> tuple[Result, dict[str, Any] | None]:
-    """Link the graphs, writing the run folder along the way; returns the result and, with a reference, its measures."""
+    """Link the graphs, writing the run folder along the way; returns the result and, with a reference, its measures.
+
+    Each whole round leaves a checkpoint, from which `resume` goes on; the results replace it.
+    """
+    saved = Checkpoint.read(folder, task) if resume else None
     _write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
     write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*names(task, task.seeds), task.seeds.weight])
-    rounds, timings = [], []
+    rounds, timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
 
     def record(ended: Round) -> None:
-        rounds.append(json.dumps(summary(ended, settings)))
-        timings.append(json.dumps({"round": ended.number, "seconds": round(ended.seconds, 3)}))
-        _write_text(folder / "rounds.jsonl", "\n".join(rounds) + "\n")
-        _write_text(folder / "timings.jsonl", "\n".join(timings) + "\n")
+        rounds.append(summary(ended, settings))
+        timings.append({"round": ended.number, "seconds": round(ended.seconds, 3)})
+        _write_lines(folder / "rounds.jsonl", rounds)
+        _write_lines(folder / "timings.jsonl", timings)
+        if ended.number < settings.em.rounds:
+            Checkpoint(ended.state, rounds, timings).write(folder, task)
         if observe is not None:
             observe(ended)
 
-    result = align(task, settings, record)
-    write_result(result, folder, top_k=top_k, with_seeds=with_seeds)
-    if reference is None or not len(reference):
-        return result, None
-    measures = evaluate(result, reference)
-    _write_text(folder / "metrics.json", json.dumps(measures, indent=2) + "\n")
+    result = align(task, settings, record, saved.state if saved else None)
+    write_result(result, folder, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+    measures = evaluate(result, reference) if reference is not None and len(reference) else None
+    if measures is not None:
+        _write_text(folder / "metrics.json", json.dumps(measures, indent=2) + "\n")
+    Checkpoint.remove(folder)
     return result, measures
+
+
+def finished(folder: Path) -> bool:
+    """Whether a folder holds a run with all its results."""
+    return (folder / "candidates.tsv").exists() and not (folder / CHECKPOINT).exists()
 
 
 def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) -> None:
@@ -100,9 +113,9 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
 
 def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
     """The measures of a finished run against a file of pairs; targets below the written candidates share a rank."""
-    described = read_config(folder / "settings.toml", "run") if (folder / "settings.toml").exists() else None
-    if described is None:
+    if not (folder / "settings.toml").exists():
         raise InputError(f"{folder} is no run folder: it has no settings.toml")
+    described = read_config(folder / "settings.toml", "run")
     alignment, candidates, seeds = (
         _read_table(folder / f"{name}.tsv") for name in ("alignment", "candidates", "seeds")
     )
@@ -142,8 +155,8 @@ def summary(ended: Round, settings: Settings) -> dict[str, Any]:
     return {
         "round": ended.number,
         "candidates": len(ended.believed.candidates),
-        "pseudo_labels": len(ended.labels),
-        "sharpness": ended.sharpness,
+        "pseudo_labels": len(ended.state.labels),
+        "sharpness": ended.state.sharpness,
         "weights": dict(zip(settings.em.rules, ended.weights.tolist(), strict=True)),
         "held_out_links": len(ended.trials),
         "held_out_right": int(ended.trials[:, 1].sum()),
@@ -156,10 +169,10 @@ def names(task: Task, links: Links | Alignment) -> Iterator[pa.Array]:
     yield task.target.entities.take(links.target.cpu().numpy())
 
 
-def _description(task: Task, settings: Settings, inputs: dict[str, Any]) -> dict[str, Any]:
+def _description(task: Task, settings: Settings, inputs: Inputs) -> dict[str, Any]:
     """All settings, and in the table `run` all else that is needed to do it again."""
     about = {
-        **{key: value for key, value in inputs.items() if value is not None},
+        **inputs.table(),
         "sources": len(task.source.entities),
         "targets": len(task.target.entities),
         "threads": torch.get_num_threads(),
@@ -188,6 +201,10 @@ def _are_iris(task: Task) -> bool:
     return all(
         pc.all(pc.match_substring_regex(graph.entities, pattern)).as_py() for graph in (task.source, task.target)
     )
+
+
+def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
+    _write_text(path, "".join(json.dumps(record) + "\n" for record in records))
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -25,7 +25,13 @@ class SimilaritySettings(_Stage):
     candidates: int = Field(100, ge=1, description="nearest entities kept for each entity, both ways")
     measure: Literal["csls", "cosine"] = Field("csls", description="what ranks candidates")
     neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS takes off")
-    block: int = Field(1024, ge=1, description="rows of the similarity matrix held at a time")
+    block: int | None = Field(
+        None, ge=1, description="rows of the similarity matrix held at a time; by its width if unset"
+    )
+
+    def rows(self, width: int) -> int:
+        """Rows of a similarity matrix of this width to hold at a time: up to 1,024, and some 100 MB."""
+        return self.block or max(16, min(1024, 2**25 // max(width, 1)))
 
 
 class ProbabilitySettings(_Stage):

@@ -13,7 +13,7 @@ def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torc
     """Each entity's nearest entities of the other graph, both ways in one table."""
     sources, targets = len(embeddings.source), len(embeddings.target)
     (forward, forward_rank), (backward, backward_rank) = nearest(
-        embeddings, settings.candidates, settings.block, generator
+        embeddings, settings.candidates, settings.rows(targets), generator
     )
     neighbours = settings.neighbours
     device = embeddings.source.device

@@ -42,6 +42,12 @@ class Propagation(Encoder):
 
     Settings: ClassVar[type[PluginSettings]] = PropagationSettings
 
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """The plain view has `depth` vectors, the relation-weighted one `paths` features."""
+        assert isinstance(settings, PropagationSettings)
+        return settings.depth * settings.dimension + settings.paths
+
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, PropagationSettings)
         self.settings = settings

@@ -1,0 +1,57 @@
+"""What can be said of a task before it is run: what makes it impossible, and what makes it doubtful."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from emea.data import Graph, Task
+from emea.errors import InputError
+
+
+def check(task: Task) -> list[str]:
+    """Warnings, each with its consequence, in the order of the graphs; what cannot work is an `InputError`."""
+    sides = (("source", task.source, task.seeds.source), ("target", task.target, task.seeds.target))
+    for side, graph, _ in sides:
+        if not len(graph.triples):
+            held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"
+            raise InputError(f"the {side} graph has {held} relation between entities, so structure can link nothing")
+    if not len(task.seeds):
+        raise InputError("no known pairs were given; expected --seeds, or --ratio or --fold with --data")
+    warnings = []
+    for side, graph, seeds in sides:
+        connected = _with_triple(graph)[seeds]
+        if not bool(connected.any()):
+            raise InputError(f"no seed's {side} occurs in any triple of the {side} graph, so the seeds tell nothing")
+        if not bool(connected.all()):
+            lonely = int((~connected).sum())
+            warnings.append(f"{lonely:,} of {len(seeds):,} seeds have a {side} in no triple: they tell nothing")
+        if graph.repeated:
+            warnings.append(f"{graph.repeated:,} triples of the {side} graph stood there before: each counts once")
+        reached = reachable(graph, seeds)
+        if reached < 0.5:
+            warnings.append(
+                f"{1 - reached:.0%} of the {side} graph's entities have no path to a seed: structure cannot link them"
+            )
+    return warnings
+
+
+def reachable(graph: Graph, seeds: Tensor) -> float:
+    """Share of the entities that some path of triples, in either direction, joins to a seed."""
+    head, tail = graph.triples[:, 0].numpy(), graph.triples[:, 2].numpy()
+    size = len(graph.entities)
+    _, component = connected_components(
+        coo_matrix((np.ones(len(head), bool), (head, tail)), (size, size)), directed=False
+    )
+    return float(np.isin(component, component[seeds.numpy()]).mean())
+
+
+def _with_triple(graph: Graph) -> Tensor:
+    """Whether each entity occurs in a triple, [entities] bool."""
+    occurs = torch.zeros(len(graph.entities), dtype=torch.bool)
+    occurs[graph.triples[:, 0]] = True
+    occurs[graph.triples[:, 2]] = True
+    return occurs

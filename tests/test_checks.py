@@ -1,0 +1,80 @@
+"""What is refused or warned of before a run, and what it will take."""
+
+import pytest
+import torch
+
+from emea.checks import check, reachable
+from emea.data import Graph, Links, Task
+from emea.errors import InputError
+from emea.estimate import Estimate, NotEnoughMemoryError, estimate, free_memory, require
+from emea.examples import read_example
+from emea.settings import load
+
+
+def graph(size: int, triples: list[list[int]]) -> Graph:
+    return Graph.build([f"e{i}" for i in range(size)], ["r"], torch.tensor(triples, dtype=torch.int64).reshape(-1, 3))
+
+
+CHAIN = graph(4, [[0, 0, 1], [1, 0, 2], [2, 0, 3]])
+
+
+def seeded(source: Graph, target: Graph, *pairs: tuple[int, int]) -> Task:
+    links = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
+    return Task(source, target, Links.build(links[:, 0], links[:, 1]))
+
+
+def test_a_sound_task_passes_without_a_word() -> None:
+    assert check(seeded(CHAIN, CHAIN, (0, 0))) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (seeded(graph(3, []), CHAIN, (0, 0)), "the source graph has no relation between entities"),
+        (seeded(CHAIN, graph(3, []), (0, 0)), "the target graph has no relation between entities"),
+        (seeded(CHAIN, CHAIN), "no known pairs were given"),
+        (seeded(graph(5, [[0, 0, 1]]), CHAIN, (4, 0)), "no seed's source occurs in any triple"),
+    ],
+)
+def test_what_cannot_work_is_refused(task: Task, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check(task)
+
+
+def test_what_is_doubtful_is_named_with_its_consequence() -> None:
+    lonely = graph(9, [[0, 0, 1], [0, 0, 1], [2, 0, 3], [4, 0, 5], [6, 0, 7]])
+    warnings = check(seeded(lonely, CHAIN, (0, 0), (8, 1)))
+    assert [warning.split(":")[0] for warning in warnings] == [
+        "1 of 2 seeds have a source in no triple",
+        "1 triples of the source graph stood there before",
+        "67% of the source graph's entities have no path to a seed",
+    ]
+
+
+def test_reachable_counts_both_directions_of_a_triple() -> None:
+    assert reachable(CHAIN, torch.tensor([3])) == 1.0
+    assert reachable(graph(4, [[0, 0, 1], [2, 0, 3]]), torch.tensor([0])) == 0.5
+
+
+def test_the_estimate_grows_with_what_it_depends_on() -> None:
+    task, _ = read_example("world")
+    small = estimate(task, load(assignments=["encoders.propagation.paths=64", "similarity.candidates=10"]))
+    large = estimate(task, load())
+    assert small.features == 2 * 256 + 64
+    assert small.memory < large.memory
+    assert small.pairs < large.pairs
+    assert 0 < large.seconds < 120
+
+
+def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
+    needed = Estimate(pairs=10, features=10, memory=8e9, free=2e9, seconds=1)
+    with pytest.raises(
+        NotEnoughMemoryError, match=r"needs about 8.0 GB and 2.0 GB are free; --set similarity"
+    ) as caught:
+        require(needed, load())
+    assert caught.value.exit_code == 3
+    require(Estimate(pairs=10, features=10, memory=1e9, free=2e9, seconds=1), load())
+
+
+def test_free_memory_is_told() -> None:
+    assert free_memory(torch.device("cpu")) > 1e8

@@ -1,0 +1,188 @@
+"""A run that is killed, at any moment, goes on to the same bytes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from emea.checkpoint import NAME, Checkpoint
+from emea.data import Links, Task
+from emea.em import Round
+from emea.errors import InputError
+from emea.examples import read_example
+from emea.inputs import Inputs
+from emea.run import finished, run
+from emea.settings import load
+
+KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
+RESULTS = ("alignment.tsv", "candidates.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
+CODE = """
+from pathlib import Path
+import sys
+from emea.cli import main
+sys.argv = ["emea", *sys.argv[1:]]
+main()
+"""
+
+
+class Stopped(Exception):
+    """Stands for whatever ends a run between two rounds."""
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return read_example("world")[0]
+
+
+def interrupted(task: Task, folder: Path, after: int) -> None:
+    """A run that stops after a round."""
+
+    def stop(ended: Round) -> None:
+        if ended.number == after:
+            raise Stopped
+
+    folder.mkdir()
+    with pytest.raises(Stopped):
+        run(task, load(assignments=["em.rounds=2"]), folder, inputs=Inputs(example="world"), observe=stop)
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", CODE, *arguments], cwd=folder, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], float, Path]:
+    """The results of a run of many short rounds that nobody disturbs, how long these take, and its settings."""
+    folder = tmp_path_factory.mktemp("whole")
+    draw = random.Random(0)
+    edges = [(draw.randrange(150), draw.randrange(4), draw.randrange(150)) for _ in range(500)]
+    for side in ("source", "target"):
+        rows = [f"urn:{side}:e{head}\turn:{side}:r{relation}\turn:{side}:e{tail}" for head, relation, tail in edges]
+        (folder / f"{side}.tsv").write_text("\n".join(rows) + "\n")
+    pairs = [f"urn:source:e{number}\turn:target:e{number}" for number in sorted({head for head, _, _ in edges})]
+    (folder / "seeds.tsv").write_text("\n".join(pairs[:30]) + "\n")
+    arguments = [
+        "align",
+        "source.tsv",
+        "target.tsv",
+        "--seeds",
+        "seeds.tsv",
+        "--set",
+        "em.rounds=12",
+        "--device",
+        "cpu",
+    ]
+    assert started(folder, *arguments, "--out", "run", "--quiet").wait() == 0
+    with (folder / "run" / "timings.jsonl").open() as file:
+        seconds = sum(json.loads(line)["seconds"] for line in file)
+    return {name: (folder / "run" / name).read_bytes() for name in RESULTS}, seconds, folder / "run" / "settings.toml"
+
+
+@pytest.mark.parametrize("attempt", range(KILLS))
+def test_killed_at_a_random_moment(attempt: int, whole: tuple[dict[str, bytes], float, Path], tmp_path: Path) -> None:
+    results, seconds, settings = whole
+    folder = tmp_path / "run"
+    process = started(tmp_path, "align", "--config", str(settings), "--out", "run", "--quiet")
+    while not (folder / "settings.toml").exists():
+        time.sleep(0.01)
+    time.sleep(random.Random(attempt).uniform(0.0, 1.1) * seconds)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if not finished(folder):  # else it was killed too late, and its results must be whole
+        assert started(tmp_path, "align", "--resume", "--out", "run", "--quiet").wait() == 0
+    for name, content in results.items():
+        assert (folder / name).read_bytes() == content, name
+    assert not (folder / NAME).exists()
+
+
+def test_interrupted_from_the_keyboard_says_how_to_go_on(
+    whole: tuple[dict[str, bytes], float, Path], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", CODE, "align", "--config", str(whole[2]), "--out", "run"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "round 0" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    assert "emea align --resume --out run" in rest
+    assert (tmp_path / "run" / NAME).exists()
+
+
+def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:
+    interrupted(task, tmp_path / "run", after=1)
+    saved = Checkpoint.read(tmp_path / "run", task)
+    assert saved is not None
+    assert saved.state.done == 2
+    assert [each["round"] for each in saved.rounds] == [0, 1]
+    assert len(list((tmp_path / "run").glob("*.safetensors"))) == 1
+
+
+def test_a_truncated_or_altered_checkpoint_is_noticed_and_named(task: Task, tmp_path: Path) -> None:
+    interrupted(task, tmp_path / "run", after=0)
+    path = tmp_path / "run" / NAME
+    content = path.read_bytes()
+    draw = random.Random(0)
+    for _ in range(40):
+        place = draw.randrange(len(content))
+        path.write_bytes(content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :])
+        with pytest.raises(InputError, match=NAME):
+            Checkpoint.read(tmp_path / "run", task)
+    for size in (0, 7, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        with pytest.raises(InputError, match=NAME):
+            Checkpoint.read(tmp_path / "run", task)
+    path.write_bytes(content)
+    assert Checkpoint.read(tmp_path / "run", task) is not None
+
+
+def test_numbers_that_are_none_are_refused(task: Task, tmp_path: Path) -> None:
+    interrupted(task, tmp_path / "run", after=0)
+    saved = Checkpoint.read(tmp_path / "run", task)
+    assert saved is not None
+    saved.state.labels.weight[0] = torch.nan
+    saved.write(tmp_path / "run", task)
+    with pytest.raises(InputError, match="no numbers"):
+        Checkpoint.read(tmp_path / "run", task)
+
+
+def test_a_checkpoint_of_other_seeds_is_refused(task: Task, tmp_path: Path) -> None:
+    interrupted(task, tmp_path / "run", after=0)
+    fewer = Task(task.source, task.target, task.seeds[:10], Links.empty())
+    with pytest.raises(InputError, match="other graphs or seeds"):
+        Checkpoint.read(tmp_path / "run", fewer)
+
+
+def test_a_file_without_a_record_is_refused(task: Task, tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / NAME)
+    with safe_open(tmp_path / NAME, framework="pt") as file:
+        assert file.metadata() is None
+    with pytest.raises(InputError, match=NAME):
+        Checkpoint.read(tmp_path, task)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(task, tmp_path / "run", after=0)
+    saved = Checkpoint.read(tmp_path / "run", task)
+    assert saved is not None
+    before = (tmp_path / "run" / NAME).read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises((OSError, InputError), match="No space left"):
+        saved.write(tmp_path / "run", task)
+    assert (tmp_path / "run" / NAME).read_bytes() == before
+    assert not list((tmp_path / "run").glob(".*.part"))

@@ -145,27 +145,29 @@ def test_planted_sharpness_is_recovered(planted: float) -> None:
 
 
 def test_the_fit_is_the_minimum_of_eq_3_both_ways_with_the_prior() -> None:
-    """Against a fine grid, on few pairs in one tangle of candidates."""
+    """Against a fine grid, on few pairs whose sources have easier choices than their targets."""
     chance = random.Random(3)
     pairs = [(s, t) for s in range(6) for t in range(6)]
-    cosine = [(24 + chance.randint(0, 40) if s == t else chance.randint(0, 48)) / 128 for s, t in pairs]
+    cosine = [(8 * s + (20 if s == t else chance.randint(0, 12))) / 128 for s, t in pairs]
     candidates = candidates_of(pairs, cosine, 6, 6)
     csls = dict(zip(pairs, csls_of(pairs, cosine), strict=True))
     known = [(0, 0), (1, 1), (2, 2), (3, 3)]
     held_out = Links.build(torch.tensor([0, 1, 2, 3]), torch.tensor([0, 1, 2, 3]))
 
-    def loss(log_sharpness: float) -> float:
+    def loss(log_sharpness: float, forward: float = 0.5) -> float:
+        sharpness = math.exp(log_sharpness)
         total = 1.5 * (log_sharpness - math.log(8)) ** 2
         for s, t in known:
-            for group in ([csls[s, other] for other in range(6)], [csls[other, t] for other in range(6)]):
-                sharpness = math.exp(log_sharpness)
-                total -= sharpness * csls[s, t] / 2
-                total += math.log(sum(math.exp(sharpness * value) for value in group)) / 2
+            own, other = [csls[s, t2] for t2 in range(6)], [csls[s2, t] for s2 in range(6)]
+            for weight, group in ((forward, own), (1 - forward, other)):
+                total -= weight * sharpness * csls[s, t]
+                total += weight * math.log(sum(math.exp(sharpness * value) for value in group))
         return total
 
     grid = [math.log(8) - 2 + step / 1000 for step in range(4001)]
-    best = min(grid, key=loss)
+    best, forward_best = min(grid, key=loss), min(grid, key=lambda x: loss(x, 1.0))
     assert abs(best - math.log(8)) > 0.2  # the pairs have a say
+    assert abs(best - forward_best) > 0.2  # and so has each direction
     fitted = fit_sharpness(candidates, held_out, ProbabilitySettings(balance=0, typical_sharpness=8.0, prior_pairs=1.5))
     assert math.log(fitted) == pytest.approx(best, abs=GOLDEN + 0.001)
 

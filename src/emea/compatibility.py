@@ -12,6 +12,7 @@ from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_best, segment_logsumexp, segment_softmax, segment_sum
 
 SMALLEST = 1e-300  # keeps a division by nothing a number
+NONE, UNDECIDED = -1, -2  # samples that are no row
 SMALLEST_WEIGHT = 1e-3  # rules speak for pairs, never against them; the order they give survives
 
 
@@ -20,7 +21,7 @@ class Factors:
     """The rules' factors of each candidate pair, seen from one side (from the source, unless swapped)."""
 
     candidates: Candidates
-    values: Tensor  # [pairs, rules]: Σ over the factors F that contain e of g(y_F) with y_e = e'
+    values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', less that with y_e = none
     none: float  # what the factors of a pair must exceed to beat "none"
 
     def logits(self, weights: Tensor) -> Tensor:
@@ -35,35 +36,37 @@ class Factors:
         return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, slack=0.0)
 
 
-def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 25, ridge: float = 1.0) -> Tensor:
+def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: float = 1.0) -> Tensor:
     """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
 
-    Each side comes with ŷ: the row of each entity's sample, one per entity, -1 for "none". The ridge keeps Φ finite
-    where the samples follow the rules without exception.
+    Each side comes with ŷ: the row of each entity's sample, NONE or UNDECIDED; undecided entities do not count. The
+    ridge keeps Φ finite where the samples follow the rules without exception.
     """
     rules = sides[0][0].values.shape[1]
     weights = torch.ones(rules, dtype=torch.float64, device=sides[0][0].values.device)
     for _ in range(steps):
         gradient, curvature = -ridge * weights, ridge * torch.eye(rules, dtype=torch.float64, device=weights.device)
         for factors, sample in sides:
-            first, second = _moments(factors, weights)
-            chosen = factors.values[sample[sample >= 0]] - factors.none
-            gradient = gradient + chosen.sum(0) - first.sum(0)
-            curvature = curvature + second
-        step = torch.linalg.solve(curvature, gradient)
-        weights = (weights + step.clamp(-5, 5)).clamp(min=SMALLEST_WEIGHT)
-        if float(step.abs().max()) < 1e-6:
+            expected, covariance = _moments(factors, weights, sample != UNDECIDED)
+            gradient = gradient + (factors.values[sample[sample >= 0]] - factors.none).sum(0) - expected
+            curvature = curvature + covariance
+        free = (weights > SMALLEST_WEIGHT) | (gradient > 0)  # the others stay at the floor they press against
+        if not bool(free.any()) or float(gradient[free].abs().max()) < 1e-6:
             break
+        step = torch.linalg.solve(curvature[free][:, free], gradient[free])
+        weights = weights.clone()
+        weights[free] = (weights[free] + step.clamp(-5, 5)).clamp(min=SMALLEST_WEIGHT)
     return weights
 
 
-def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Per entity E[g] under the conditional, [sources, rules], and Σ over entities of Cov[g], [rules, rules]."""
-    probability = factors.conditional(weights)[:, None]
-    values = factors.values - factors.none
-    size, source = factors.candidates.sources, factors.candidates.source
-    mean = values.new_zeros(size, values.shape[1]).index_add_(0, source, probability * values)
-    return mean, (probability * values).T @ values - mean.T @ mean
+def _moments(factors: Factors, weights: Tensor, decided: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ over the decided entities of E[g] under the conditional, [rules], and of Cov[g], [rules, rules]."""
+    pairs = factors.candidates
+    counted = decided[pairs.source]
+    probability = factors.conditional(weights)[counted, None]
+    values = factors.values[counted] - factors.none
+    mean = values.new_zeros(pairs.sources, values.shape[1]).index_add_(0, pairs.source[counted], probability * values)
+    return mean.sum(0), (probability * values).T @ values - mean.T @ mean
 
 
 def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from emea import plugins
-from emea.compatibility import Factors, combine, learn_weights, refine, widen
+from emea.compatibility import NONE, UNDECIDED, Factors, combine, learn_weights, refine, widen
 from emea.contracts import Encoder, Rule
 from emea.data import Alignment, Counterparts, Embeddings, Links, Task
-from emea.kernels.segments import segment_best
+from emea.kernels.segments import segment_best, segment_max
 from emea.matching import Calibration, match, mutual_best
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
 from emea.settings import EMSettings, Settings
@@ -162,10 +162,12 @@ def _factors(rules: list[Rule], beliefs: Counterparts, settings: Settings) -> Fa
 
 
 def _sample(beliefs: Counterparts) -> Tensor:
-    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, [sources]; -1 for none or undecided."""
+    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, NONE, or UNDECIDED for a tie, [sources]."""
     pairs = beliefs.candidates
     best = segment_best(pairs.source, pairs.sources, beliefs.forward)
-    return torch.where((best >= 0) & (beliefs.forward[best.clamp(min=0)] > beliefs.source_none), best, -1)
+    highest = segment_max(beliefs.forward, pairs.source, pairs.sources)
+    sample = torch.where(best >= 0, best, UNDECIDED)
+    return torch.where(highest > beliefs.source_none, sample, NONE)
 
 
 def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from emea.data import Alignment, Links, Reference
 from emea.em import Result
-from emea.kernels.joins import lookup
+from emea.kernels.joins import expand, lookup
 from emea.kernels.segments import segment_sum
 
 TIED = 1e-6  # similarities closer than this are tied
@@ -85,20 +85,21 @@ def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[T
     (score, tied), targets = subject.scores[decoding], subject.targets
     row = lookup(subject.source * targets + subject.target, known.source * targets + known.target)
     is_candidate = row >= 0
-    sources = int(torch.cat([subject.source, known.source]).max()) + 1
-    right = torch.full((sources,), -torch.inf, dtype=score.dtype, device=score.device)
-    right[known.source] = torch.where(is_candidate, score[row.clamp(min=0)], -torch.inf)
-    inside = pool[subject.target]
-    better = segment_sum((inside & (score > right[subject.source] + tied)).double(), subject.source, sources)
-    as_good = segment_sum((inside & (score >= right[subject.source] - tied)).double(), subject.source, sources)
-    best = 1 + better[known.source]
-    worst = torch.where(is_candidate, as_good[known.source], float(pool.sum()))
+    right = torch.full((len(known),), -torch.inf, dtype=score.dtype, device=score.device)
+    right[is_candidate] = score[row[is_candidate]]
+    start = torch.searchsorted(subject.source, known.source)
+    count = torch.searchsorted(subject.source, known.source, right=True) - start
+    pair, candidate = expand(start, count)  # each known pair beside every candidate of its source
+    inside, rival = pool[subject.target[candidate]], score[candidate]
+    better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
+    as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
+    best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
     if subject.tail is not None and not bool(is_candidate.all()):
         outside = known[~is_candidate]
         ahead, equal = subject.tail(outside, pool).unbind(1)
         best[~is_candidate] += ahead
         worst[~is_candidate] = best[~is_candidate] + equal
-    return best, worst
+    return torch.where(count > 0, best, worst), worst
 
 
 def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
@@ -165,20 +166,24 @@ def calibration_error(confidence: Tensor, right: Tensor) -> float:
     """Mean distance of confidence and share of right links, over 15 bins of equal mass.
 
     >>> calibration_error(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))
-    0.5
+    0.0
     """
     if len(right) == 0:
         return 0.0
+    values, group = torch.unique(confidence, return_inverse=True)  # links of equal confidence are not told apart
+    share = segment_sum(right.double(), group, len(values)) / torch.bincount(group)
     order = torch.argsort(confidence, stable=True)
     error = 0.0
     for rows in order.tensor_split(min(BINS, len(order))):
-        error += len(rows) * abs(float(confidence[rows].double().mean()) - float(right[rows].double().mean()))
+        error += len(rows) * abs(float(confidence[rows].double().mean()) - float(share[group[rows]].mean()))
     return error / len(order)
 
 
 def paired_t_test(first: Tensor, second: Tensor) -> tuple[float, float]:
     """Mean difference of two runs' reciprocal ranks of the same pairs, and the two-tailed p-value."""
     difference = (1 / first - 1 / second).double().cpu()
+    if not bool(difference.any()):
+        return 0.0, 1.0
     return float(difference.mean()), float(stats.ttest_1samp(difference.numpy(), 0.0).pvalue)
 
 

@@ -13,6 +13,7 @@ from emea.kernels.segments import segment_best
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import MatchingSettings
 
+SMALLEST_SLOPE = 0.05
 TIED = 1e-4  # a probability ahead by less is ahead by rounding only
 LARGEST_ASSIGNMENT = 50_000  # sources; beyond, the exact assignment takes too long and pairs are taken greedily
 
@@ -23,7 +24,7 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
     if settings.method == "mutual":
         rows = mutual_best(beliefs)
     elif settings.method == "transport":
-        rows = mutual_best(_transported(beliefs, settings))
+        rows = mutual_best(_transported(beliefs, confidence, settings))
     else:
         rows = one_to_one(beliefs, confidence, settings.minimum)
     rows = rows[confidence[rows] >= settings.minimum]
@@ -43,12 +44,13 @@ def mutual_best(beliefs: Counterparts) -> Tensor:
 
 def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Tensor:
     """Rows of the set of pairs with the largest total confidence above the minimum, no entity used twice."""
-    rows = (confidence > minimum).nonzero()[:, 0]
+    rows = ((confidence >= minimum) & (beliefs.agreement > 0)).nonzero()[:, 0]
     pairs = beliefs.candidates[rows]
     gain = (confidence[rows] - minimum).double().cpu().numpy()
-    source, target = (np.unique(side.cpu().numpy(), return_inverse=True)[1] for side in (pairs.source, pairs.target))
     if len(rows) == 0:
         return rows
+    draw = np.random.default_rng(0)  # numbers at random, so that position breaks no tie
+    source, target = (_renumbered(side.cpu().numpy(), draw) for side in (pairs.source, pairs.target))
     sources, targets = source.max() + 1, target.max() + 1
     if sources > LARGEST_ASSIGNMENT:
         return rows[torch.from_numpy(_greedy(source, target, gain)).to(rows.device)]
@@ -65,6 +67,13 @@ def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Ten
     return rows[torch.from_numpy(np.isin(source * targets + target, keys)).to(rows.device)]
 
 
+def _renumbered(ids: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """The ids as numbers from 0, in random order."""
+    names, number = np.unique(ids, return_inverse=True)
+    renumbered: np.ndarray = draw.permutation(len(names))[number]
+    return renumbered
+
+
 def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndarray:
     """Positions of the pairs taken when the surest goes first."""
     used_source, used_target = np.zeros(source.max() + 1, bool), np.zeros(target.max() + 1, bool)
@@ -76,9 +85,9 @@ def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndar
     return np.sort(np.array(taken, dtype=np.int64))
 
 
-def _transported(beliefs: Counterparts, settings: MatchingSettings) -> Counterparts:
+def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSettings) -> Counterparts:
     """The beliefs after transport: each entity's mass is shared out once, "none" takes what no pair deserves."""
-    logits = torch.log(beliefs.confidence.clamp(min=1e-30))
+    logits = torch.log(confidence.clamp(min=1e-30))
     plan = torch.exp(
         sinkhorn(beliefs.candidates, logits, settings.iterations, slack=float(np.log(max(settings.minimum, 1e-30))))
     )
@@ -88,25 +97,38 @@ def _transported(beliefs: Counterparts, settings: MatchingSettings) -> Counterpa
 class Calibration:
     """Confidence → the share of such links that are right, learned from seeds that were held out.
 
-    logit(calibrated) = offset + slope · logit(confidence); a few trials leave it near the identity.
+    logit(calibrated) = offset + slope · logit(confidence); a few trials leave it near the identity, and the slope is
+    never below SMALLEST_SLOPE, so that order is kept.
     """
 
     def __init__(self, trials: Tensor) -> None:
         """Fit to trials, [trials, 2]: confidence, right."""
-        features = torch.stack([torch.ones(len(trials), device=trials.device), _logit(trials[:, 0])], 1).double()
-        prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=trials.device)
-        strength = torch.diag(torch.tensor([1.0, 4.0], dtype=torch.float64, device=trials.device))
-        self.parameters = prior
-        for _ in range(30):
-            probability = torch.sigmoid(features @ self.parameters)
-            gradient = features.T @ (trials[:, 1] - probability) - strength @ (self.parameters - prior)
-            curvature = (features.T * (probability * (1 - probability))) @ features + strength
-            self.parameters = self.parameters + torch.linalg.solve(curvature, gradient).clamp(-1, 1)
+        evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
+        self.parameters = _fit_line(evidence, right, slope=None)  # offset, slope
+        if float(self.parameters[1]) < SMALLEST_SLOPE:
+            self.parameters = _fit_line(evidence, right, slope=SMALLEST_SLOPE)
 
     def __call__(self, confidence: Tensor) -> Tensor:
-        """Calibrated confidence, same shape; the slope is never negative, so order is kept."""
+        """Calibrated confidence, same shape."""
         offset, slope = self.parameters
-        return torch.sigmoid(offset + slope.clamp(min=0.05) * _logit(confidence))
+        return torch.sigmoid(offset + slope * _logit(confidence))
+
+
+def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
+    """Offset and slope of a logistic regression, both drawn towards the identity; the slope may be given."""
+    features = torch.stack([torch.ones_like(evidence), evidence], 1)
+    prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=evidence.device)
+    strength = torch.diag(torch.tensor([1.0, 4.0], dtype=torch.float64, device=evidence.device))
+    parameters = prior.clone()
+    free = slice(0, 2)
+    if slope is not None:
+        parameters[1], free = slope, slice(0, 1)
+    for _ in range(30):
+        probability = torch.sigmoid(features @ parameters)
+        gradient = features.T @ (right - probability) - strength @ (parameters - prior)
+        curvature = (features.T * (probability * (1 - probability))) @ features + strength
+        parameters[free] += torch.linalg.solve(curvature[free, free], gradient[free]).clamp(-1, 1)
+    return parameters
 
 
 def _logit(probability: Tensor) -> Tensor:

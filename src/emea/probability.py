@@ -111,4 +111,6 @@ def clamp(believed: Counterparts, seeds: Links) -> Counterparts:
         ),
         forward=insert(kept.forward, 1.0),
         backward=insert(kept.backward, 1.0),
+        source_none=kept.source_none.index_fill(0, seeds.source, 0.0),
+        target_none=kept.target_none.index_fill(0, seeds.target, 0.0),
     )

@@ -29,6 +29,7 @@ from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
+from emea.kernels.segments import segment_rank
 from emea.settings import Settings, read_config
 
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
@@ -95,20 +96,15 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
     source, target, probability, cosine = (
         column.cpu() for column in (pairs.source, pairs.target, counterparts.forward, pairs.cosine)
     )
-    order = torch.argsort(cosine, descending=True, stable=True)
-    order = order[torch.argsort(probability[order], descending=True, stable=True)]
+    rank = segment_rank(source, pairs.sources, probability) + 1
+    order = torch.argsort(rank, stable=True)
     order = order[torch.argsort(source[order], stable=True)]
-    source, target, probability, cosine = source[order], target[order], probability[order], cosine[order]
-    count = torch.bincount(source, minlength=pairs.sources)
-    place = torch.arange(len(source)) - (torch.cumsum(count, 0) - count)[source]
-    tied = torch.zeros(len(source), dtype=torch.bool)
-    tied[1:] = (place[1:] > 0) & (probability[1:] == probability[:-1]) & (cosine[1:] == cosine[:-1])
-    first = torch.where(tied, 0, torch.arange(len(source))).cummax(0).values if len(source) else place
-    kept = place < top_k
+    place = torch.arange(len(order)) - torch.searchsorted(source[order], source[order])
+    kept = order[place < top_k]
     source_names = task.source.entities.take(source[kept].numpy())
     target_names = task.target.entities.take(target[kept].numpy())
-    rank = place[first][kept] + 1
-    write_columns(path, CANDIDATE_COLUMNS, [source_names, rank, target_names, cosine[kept], probability[kept]])
+    columns = [source_names, rank[kept], target_names, cosine[kept], probability[kept]]
+    write_columns(path, CANDIDATE_COLUMNS, columns)
 
 
 def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:

@@ -12,22 +12,22 @@ from emea.settings import SimilaritySettings
 def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator) -> Candidates:
     """Each entity's nearest entities of the other graph, both ways in one table."""
     sources, targets = len(embeddings.source), len(embeddings.target)
+    neighbours, kept = settings.neighbours, settings.candidates
     (forward, forward_rank), (backward, backward_rank) = nearest(
-        embeddings, settings.candidates, settings.rows(targets), generator
+        embeddings, max(kept, neighbours), settings.rows(targets), generator
     )
-    neighbours = settings.neighbours
     device = embeddings.source.device
     every_source = torch.arange(sources, device=device)[:, None]
     every_target = torch.arange(targets, device=device)[:, None]
     key = torch.cat(
         [
-            (every_source * targets + forward_rank).flatten(),
-            (backward_rank * targets + every_target).flatten(),
+            (every_source * targets + forward_rank[:, :kept]).flatten(),
+            (backward_rank[:, :kept] * targets + every_target).flatten(),
         ]
     )
     key, row = torch.unique(key, return_inverse=True)
     cosine = torch.empty(len(key), device=device)
-    cosine[row] = torch.cat([forward.flatten(), backward.flatten()])
+    cosine[row] = torch.cat([forward[:, :kept].flatten(), backward[:, :kept].flatten()])
     return Candidates(
         source=key // targets,
         target=key % targets,

@@ -28,7 +28,7 @@ class Propagation(Encoder):
     """LightEA's encoder (Mao et al., EMNLP 2022) with a sketch in place of its random projections.
 
     Each pair (e, e') gets one random unit vector, all other entities zero: E₀. Then, `depth` times, with n(·) the
-    normalisation of rows, A the adjacency with self-loops, B entity–relation and H relation–head incidence,
+    normalisation of rows, A the adjacency (0 or 1) plus the identity, B entity–relation and H relation–head incidence,
 
         E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
 

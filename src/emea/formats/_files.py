@@ -7,38 +7,69 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from emea.errors import InputError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BUFFER = 1 << 20  # parsers in other languages ask for small pieces; a large buffer spares them the way back to us
+EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200  # a packed file that grows beyond both is taken for a bomb
+DOUBLE_SUFFIXES = (".sssom.tsv",)
 
 
 def suffix(path: Path) -> str:
     """The suffix that names the format: lower case, with the dot, without .gz.
 
-    >>> suffix(Path("countries.TTL.gz"))
-    '.ttl'
+    >>> suffix(Path("countries.TTL.gz")), suffix(Path("links.sssom.tsv"))
+    ('.ttl', '.sssom.tsv')
     """
-    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+    name = path.name.lower().removesuffix(".gz")
+    return next((ending for ending in DOUBLE_SUFFIXES if name.endswith(ending)), Path(name).suffix)
+
+
+def expands_too_far(expanded: int, packed: int) -> bool:
+    """Whether so many bytes, made of so few, are taken for an attempt to fill the memory."""
+    return expanded > EXPANDED_SIZE and expanded > EXPANDED_TIMES * packed
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes inside a gzip file, as long as they do not expand too far."""
+
+    def __init__(self, path: Path, packed: BinaryIO) -> None:
+        self._path, self._packed, self._file = path, packed, gzip.GzipFile(fileobj=packed)
+        self._expanded = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        size = self._file.readinto(buffer)
+        self._expanded += size
+        if expands_too_far(self._expanded, self._packed.tell()):
+            raise InputError(
+                f"{self._path}: found more than {EXPANDED_SIZE:,} bytes in {self._packed.tell():,} packed ones, "
+                f"expected at most {EXPANDED_TIMES} times as many"
+            )
+        return size
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
     """The bytes of a file, unpacked where it ends in .gz and without a byte order mark."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; expected a file")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; expected a file")
     try:
+        if not path.exists():
+            raise InputError(f"{path} does not exist; expected a file")
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; expected a file")
         with ExitStack() as stack:
             packed = path.suffix.lower() == ".gz"
-            raw = stack.enter_context(gzip.GzipFile(path) if packed else path.open("rb", buffering=0))
-            # Typed as raw input and output, which a gzip file is in all but name.
-            file = io.BufferedReader(cast(io.RawIOBase, raw), BUFFER)
+            raw = stack.enter_context(path.open("rb", buffering=BUFFER if packed else 0))
+            file = io.BufferedReader(_Unpacked(path, raw) if packed else cast(io.RawIOBase, raw), BUFFER)
             if file.peek(3).startswith(BYTE_ORDER_MARK):
                 file.read(3)
             yield file
@@ -80,10 +111,10 @@ def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its place only when it is complete; packed where it ends in .gz, the same way each time."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if not path.parent.is_dir():
+            raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist")
         with ExitStack() as stack:
             file: BinaryIO = stack.enter_context(part.open("wb"))
             if path.suffix.lower() == ".gz":
@@ -91,5 +122,8 @@ def writing(path: Path) -> Iterator[BinaryIO]:
                 file = cast(BinaryIO, stack.enter_context(packed))
             yield file
         part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -46,11 +46,15 @@ def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1
 
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
-    """Position of each row by falling score within its index, from 0, [rows]."""
+    """How many rows of the same index have a higher score, [rows]: equal scores share a rank."""
     order = torch.argsort(score, descending=True, stable=True)
     order = order[torch.argsort(index[order], stable=True)]
     count = torch.bincount(index, minlength=size)
     start = torch.cumsum(count, 0) - count
+    place, (sorted_index, sorted_score) = torch.arange(len(order), device=index.device), (index[order], score[order])
+    new = torch.ones(len(order), dtype=torch.bool, device=index.device)
+    new[1:] = (sorted_index[1:] != sorted_index[:-1]) | (sorted_score[1:] != sorted_score[:-1])
+    first = torch.where(new, place, 0).cummax(0).values if len(order) else place
     rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order), device=index.device) - start[index[order]]
+    rank[order] = first - start[sorted_index]
     return rank

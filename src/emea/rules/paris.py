@@ -16,6 +16,8 @@ from emea.kernels.segments import segment_best, segment_sum
 
 SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
 
+ITSELF = -1  # stands for the pair itself as evidence, where a triple joins an entity with itself
+
 
 class PARISSettings(PluginSettings):
     """Which evidence counts, and what is assumed of relations before there is any."""
@@ -25,7 +27,7 @@ class PARISSettings(PluginSettings):
         description="belief in a neighbour's pair: p(target|source)·p(source|target), p(target|source) alone "
         "(eq. paris_prob), or 1 for its best counterpart (section 4.5)",
     )
-    minimum: float = Field(0.05, ge=0, le=1, description="weaker evidence is ignored")
+    minimum: float = Field(0.05, ge=0, le=1, description="evidence up to this is ignored; `best` takes all")
     scope: Literal["own", "blanket"] = Field(
         "own", description="the factor at the entity itself, or all factors it takes part in (eq. cond_p)"
     )
@@ -80,15 +82,20 @@ class PARIS(Rule):
         count = torch.bincount(equal_source, minlength=pairs.sources)
         first = torch.cumsum(count, 0) - count
         pair, edge = expand(self.source.start[pairs.source], self.source.degree[pairs.source])  # pairs × edges of e
+        other = self.source.tail[edge] != self.source.head[edge]
+        pair, edge = pair[other], edge[other]
         neighbour = self.source.tail[edge]
         row, position = expand(first[neighbour], count[neighbour])  # × counterparts of n
         pair, edge, equal = pair[row], edge[row], order[position]
-        start, found = self.target.between(pairs.target[pair], equal_target[equal])
-        row, target_edge = expand(start, found)  # × edges e' → n'
+        loop_pair, loop_edge = expand(*self.source.between(pairs.source, pairs.source))  # r(e, e): there y_n is e'
+        pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
+        counterpart = torch.cat([equal_target[equal], pairs.target[loop_pair]])
+        equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
+        row, target_edge = expand(*self.target.between(pairs.target[pair], counterpart))  # × edges e' → n'
         pair, edge, equal = pair[row], edge[row], equal[row]
         relation, target_relation = self.source.relation[edge], self.target.relation[target_edge]
         subrelations = Subrelations.estimate(
-            self.source, self.target, Links.build(equal_source, equal_target, weight), self.settings
+            self.source, self.target, Links(equal_source, equal_target, weight), self.settings
         )
         contained, contains = subrelations.of(relation, target_relation)
 
@@ -101,7 +108,7 @@ class PARIS(Rule):
             pair,
             equal,
             neighbour=self.source.tail[edge],
-            toward=log_term(relation, target_relation, weight[equal]),
+            toward=log_term(relation, target_relation, torch.cat([weight, weight.new_ones(1)])[equal]),
             back=log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0),
         )
 
@@ -111,6 +118,7 @@ class PARIS(Rule):
         With B the product over all other neighbours of n, and t that of e alone: (1 − B·t) − (1 − B) = B·(1 − t).
         """
         pairs, entities = beliefs.candidates, self.source.entities
+        support = support.without_itself()
         key, group = torch.unique(support.pair * len(rows) + support.equal, return_inverse=True)
         log_term = segment_sum(support.back, group, len(key))  # log t for each (pair, evidence)
         pair, equal = key // len(rows), key % len(rows)
@@ -131,10 +139,15 @@ class _Support:
     """One row for each r(e, n), r'(e', n') with (e, e') a candidate pair and (n, n') evidence."""
 
     pair: Tensor  # row of (e, e')
-    equal: Tensor  # which evidence (n, n') is
+    equal: Tensor  # which evidence (n, n') is, or ITSELF
     neighbour: Tensor  # n
     toward: Tensor  # log of its term in the factor at (e, e')
     back: Tensor  # log of its term in the factor at (n, n'), were (e, e') certain
+
+    def without_itself(self) -> _Support:
+        """The rows whose neighbour is another entity."""
+        rows = self.equal != ITSELF
+        return _Support(self.pair[rows], self.equal[rows], self.neighbour[rows], self.toward[rows], self.back[rows])
 
 
 def _log_unlikely(probability: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
-    {"run"},
+    {"run", "finished"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},
     {"evaluation", "checks"},

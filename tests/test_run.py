@@ -14,8 +14,9 @@ import sssom_pydantic
 import emea
 from emea.cli import main
 from emea.examples import read_example
+from emea.finished import evaluate_run
 from emea.inputs import Inputs
-from emea.run import evaluate_run, run
+from emea.run import run
 from emea.settings import load, read_config
 
 WORLD = Path(emea.__file__).parent / "examples" / "world"
@@ -153,7 +154,7 @@ def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tm
     [
         (["align"], "expected two graph files, or --data FOLDER"),
         (["align", "a.ttl", "b.ttl"], "a.ttl does not exist"),
-        (["align", *GRAPHS], "no known pairs were given"),
+        (["align", *GRAPHS], "there are no known pairs"),
         (["align", *GRAPHS, "--seeds", "none.tsv"], "none.tsv does not exist"),
         (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold go with --data"),
         (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),

@@ -20,7 +20,7 @@ def check(task: Task) -> list[str]:
             held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"
             raise InputError(f"the {side} graph has {held} relation between entities, so structure can link nothing")
     if not len(task.seeds):
-        raise InputError("no known pairs were given; expected --seeds, or --ratio or --fold with --data")
+        raise InputError("there are no known pairs; expected some by --seeds, or by --ratio or --fold with --data")
     warnings = []
     for side, graph, seeds in sides:
         connected = _with_triple(graph)[seeds]

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import torch
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from emea import plugins, run, settings
+from emea import __version__, plugins, run, settings
 from emea.checks import check
-from emea.contracts import Encoder, Format, PluginSettings, Rule
+from emea.contracts import Encoder, Format, Rule
 from emea.em import Result, Round
 from emea.errors import EmeaError, InputError, SettingsError
 from emea.estimate import Estimate, estimate, require
+from emea.finished import evaluate_run
+from emea.formats import convert as write_converted
 from emea.inputs import Inputs
 from emea.settings import PRESETS, Settings
 
@@ -40,10 +43,25 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; by defa
 Seed = Annotated[int | None, typer.Option(min=0, help="Of all random draws; by default the split's number, or 0.")]
 Config = Annotated[Path | None, typer.Option(help="Settings in a TOML file, such as another run's settings.toml.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, such as em.rounds=5; may be repeated.")]
-TopK = Annotated[int, typer.Option(min=1, help="Candidates written for each source.")]
+TopK = Annotated[int | None, typer.Option(min=1, help="Candidates written for each source; by default 50.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for other programs.")]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that already holds a run.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"emea {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which emea.")
+    ] = False,
+) -> None:
+    """Link two knowledge graphs: find which entities are the same, with a confidence for each link."""
 
 
 @app.command()
@@ -55,7 +73,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
         Path | None, typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.")
     ] = None,
     ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
-    split: Annotated[int, typer.Option(help="With --ratio: number of the random split.")] = 0,
+    split: Annotated[int | None, typer.Option(help="With --ratio: number of the random split; by default 0.")] = None,
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.")] = None,
     folder: Out = Path("run"),
     preset: Preset = "fast",
@@ -63,7 +81,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     seed: Seed = None,
     config: Config = None,
     assignments: Set = None,
-    top_k: TopK = 50,
+    top_k: TopK = None,
     with_seeds: Annotated[bool, typer.Option("--with-seeds", help="Write the seeds among the links, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the run would take, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out after its last round.")] = False,
@@ -79,21 +97,15 @@ def align(  # noqa: PLR0917 - one parameter for each option
 
     emea align --resume --out run
     """
-    inputs = Inputs(
-        source=source,
-        target=target,
-        data=data,
-        seeds=seeds,
-        ratio=ratio,
-        split=split,
-        fold=fold,
-        top_k=top_k,
-        with_seeds=with_seeds,
-    )
+    given = {"source": source, "target": target, "data": data, "seeds": seeds, "ratio": ratio, "split": split}
+    given |= {"fold": fold, "top_k": top_k, "with_seeds": with_seeds or None}
+    given = {name: value for name, value in given.items() if value is not None}
     if resume:
-        config = _unfinished(folder, inputs)
-    if config is not None and not inputs.complete:
-        inputs = Inputs.parse(settings.read_config(config, "run"), config)
+        others = any(value is not None for value in (config, assignments, seed, device)) or preset != "fast"
+        config = _unfinished(folder, alone=not (given or others))
+    inputs = (
+        Inputs(**given) if config is None else Inputs.parse(settings.read_config(config, "run"), config).over(given)
+    )
     seed = inputs.split if seed is None and config is None and ratio is not None else seed
     job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
     _link(job, _settings(preset, config, assignments, device, seed), quiet=quiet, as_json=as_json)
@@ -118,11 +130,34 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare a finished run with true pairs; pairs that were its seeds do not count."""
-    measures = run.evaluate_run(folder, reference)
+    measures = evaluate_run(folder, reference)
     if as_json:
         typer.echo(json.dumps(measures, indent=2))
     else:
         _show_measures(measures)
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="File to read: a graph or pairs.")],
+    target: Annotated[Path, typer.Argument(help="File to write; its suffix names the format.")],
+    kind: Annotated[
+        Literal["graph", "pairs"] | None, typer.Option(help="What the file holds; by default looked up.")
+    ] = None,
+    graph: Annotated[str | None, typer.Option(help="Name of one graph among several, in N-Quads.")] = None,
+) -> None:
+    """Write a graph, or pairs, in another format."""
+    out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command("settings")
+def list_settings() -> None:
+    """List the settings of all stages, for --set and --config."""
+    for name, field in Settings.model_fields.items():
+        stage = field.annotation
+        if isinstance(stage, type) and issubclass(stage, BaseModel):
+            _show_fields(name, stage, (stage.__doc__ or "").splitlines()[0])
+    out.print("seed, device; and those of plug-ins: emea encoders, emea rules", highlight=False)
 
 
 @app.command()
@@ -148,6 +183,7 @@ def formats() -> None:
 
 def main() -> None:
     """The console script: 0 done, 1 unexpected, 2 bad input or settings, 130 interrupted."""
+    sys.path.insert(0, str(Path.cwd()))  # for plug-ins of one's own: --set em.encoder=module:Class
     try:
         app()
     except EmeaError as error:
@@ -179,6 +215,8 @@ class _Job:
 
 def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
     say = _silent if quiet or as_json else _say
+    if not job.dry_run:
+        _refuse_overwriting(job.folder, force=job.force)
     task, reference, detected = job.inputs.read()
     if detected is not None:
         say(detected)
@@ -191,7 +229,10 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
         _show_estimate(needed, chosen, as_json=as_json)
         return
     require(needed, chosen)
-    _prepare(job.folder, force=job.force)
+    try:
+        job.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {job.folder} cannot be made: {error.strerror}") from error
     try:
         with _progress(chosen, shown=not (quiet or as_json)) as observe:
             result, measures = run.run(
@@ -207,10 +248,10 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
         _show_result(result, measures, job.folder)
 
 
-def _unfinished(folder: Path, given: Inputs) -> Path:
+def _unfinished(folder: Path, *, alone: bool) -> Path:
     """The settings of the run to go on with."""
     path = folder / "settings.toml"
-    if given.complete:
+    if not alone:
         raise SettingsError("--resume takes graphs, seeds and settings from the run in --out; expected no others")
     if not path.exists():
         raise InputError(f"{folder} holds no run to go on with: it has no settings.toml")
@@ -245,14 +286,11 @@ def _settings(
     return chosen
 
 
-def _prepare(folder: Path, *, force: bool) -> None:
-    """Make the folder for a run; another run's is not overwritten unless forced."""
+def _refuse_overwriting(folder: Path, *, force: bool) -> None:
     if (folder / "settings.toml").exists() and not force:
         raise SettingsError(f"{folder} already holds a run; give --force to write over it, or another --out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}") from error
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, expected a folder for the results")
 
 
 @contextmanager
@@ -321,15 +359,16 @@ def _show_measures(measures: dict[str, Any]) -> None:
 def _show_plugins(kind: str, contract: type[Encoder] | type[Rule]) -> None:
     for name in plugins.names(kind):
         plugin: type[Encoder] | type[Rule] = plugins.find(kind, name, contract)
-        out.print(f"[bold]{name}[/bold]  {_first_line(plugin)}")
-        table = Table(box=None, show_header=False, padding=(0, 2))
-        for key, field in _fields(plugin.Settings):
-            table.add_row(f"{kind}.{name}.{key}", str(field.default), field.description or "")
-        out.print(table)
+        _show_fields(f"{kind}.{name}", plugin.Settings, _first_line(plugin))
 
 
-def _fields(model: type[PluginSettings]) -> Any:
-    return model.model_fields.items()
+def _show_fields(place: str, model: type[BaseModel], about: str) -> None:
+    """The settings of a model: key, default, meaning."""
+    out.print(f"[bold]{place}[/bold]  {about}", highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for key, field in model.model_fields.items():
+        table.add_row(f"{place}.{key}", str(field.default), field.description or "")
+    out.print(table)
 
 
 def _first_line(plugin: type) -> str:

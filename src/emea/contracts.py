@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from emea.data import Alignment, Counterparts, Embeddings, Graph, Links, Reference, Task
+from emea.errors import SettingsError
 
 
 class PluginSettings(BaseModel):
@@ -83,21 +84,50 @@ class Format(ABC):
 class GraphReader(Format):
     """Reads one file into a graph."""
 
-    suffixes: ClassVar[tuple[str, ...]]  # lower case, with the dot and without .gz
+    suffixes: ClassVar[tuple[str, ...]]  # of files of graphs: lower case, with the dot and without .gz
 
     @abstractmethod
     def read_graph(self, path: Path) -> Graph:
         """The graph in a file."""
 
+    def named(self, graph: str) -> GraphReader:
+        """The same reader for one of the named graphs in a file; refused where the format has none."""
+        raise SettingsError(f"found the graph name {graph}, expected none: {', '.join(self.suffixes)} hold one graph")
+
+
+class GraphWriter(Format):
+    """Writes a graph to one file."""
+
+    suffixes: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def write_graph(self, graph: Graph, path: Path) -> None:
+        """Write the triples and literals with their names."""
+
 
 class PairReader(Format):
     """Reads a file of pairs."""
 
-    pair_suffixes: ClassVar[tuple[str, ...]]
+    pair_suffixes: ClassVar[tuple[str, ...]]  # of files of pairs
 
     @abstractmethod
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target (names, large_string), weight (float32), and, where known, line (of each pair)."""
+        """Columns source, target (names, large_string), weight (float32), and, where known, line (of each pair),
+        excluded (bool: the pair is said to be none) and similarity (float32)."""
+
+    def holds_pairs(self, path: Path) -> bool:  # noqa: ARG002 - for those that share their suffix with graphs
+        """Whether a file holds pairs, where its suffix does not say."""
+        return True
+
+
+class PairWriter(Format):
+    """Writes a file of pairs."""
+
+    pair_suffixes: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def write_pairs(self, pairs: pa.Table, path: Path) -> None:
+        """Write a table such as a pair reader's, in its order."""
 
 
 class TaskReader(Format):

@@ -173,7 +173,7 @@ class Task:
     source: Graph
     target: Graph
     seeds: Links
-    validation: Links = field(default_factory=Links.empty)  # only the preset `paper` and the baselines look at these
+    validation: Links = field(default_factory=Links.empty)  # looked at by no default setting
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
 
     def swap(self) -> Task:

@@ -15,6 +15,7 @@ from emea import plugins
 from emea.compatibility import NONE, UNDECIDED, Factors, combine, learn_weights, refine, widen
 from emea.contracts import Encoder, Rule
 from emea.data import Alignment, Counterparts, Embeddings, Links, Task
+from emea.errors import PluginError
 from emea.kernels.segments import segment_best, segment_max
 from emea.matching import Calibration, match, mutual_best
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
@@ -59,8 +60,9 @@ class Round:
 def rounds(task: Task, settings: Settings, state: State | None = None) -> Iterator[Round]:
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
-    encoder = _encoder(task, settings, device)
-    rules, backward_rules = _rules(task, settings, device), _rules(task.swap(), settings, device)
+    graphs = Task(task.source, task.target, Links.empty())  # all that encoders and rules may know
+    encoder = _encoder(graphs, settings, device)
+    rules, backward_rules = _rules(graphs, settings, device), _rules(graphs.swap(), settings, device)
     seeds, exclusions = task.seeds.to(device), task.exclusions.to(device)
     folds = _folds(seeds, settings.probability.folds, generator)
     pseudo, sharpness, tried = seeds[:0], settings.probability.typical_sharpness, torch.zeros(0, 3, dtype=torch.float64)
@@ -73,7 +75,7 @@ def rounds(task: Task, settings: Settings, state: State | None = None) -> Iterat
         held_out = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
         known = seeds[~torch.isin(seeds.source, held_out.source)]
 
-        embeddings = encoder.fit(known + pseudo, generator)
+        embeddings = _kept_contract(encoder.fit(known + pseudo, generator), task, settings.em.encoder)
         candidates = search(embeddings, settings.similarity, generator)
         candidates = candidates[~(candidates.touches(known) | candidates.among(exclusions))]
         sharpness = fit_sharpness(candidates, held_out, settings.probability) if len(held_out) else sharpness
@@ -148,6 +150,17 @@ def _rules(task: Task, settings: Settings, device: torch.device) -> list[Rule]:
     return [plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device) for name in settings.em.rules]
 
 
+def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
+    """The embeddings, if they are what the contract says: one finite vector of length 1 or 0 for each entity."""
+    for side, graph in ((embeddings.source, task.source), (embeddings.target, task.target)):
+        length = torch.linalg.vector_norm(side, dim=1)
+        sound = bool(((length - 1).abs().minimum(length) < 1e-3).all())  # a NaN is not
+        if len(side) != len(graph.entities) or not sound:
+            expected = f"expected [{len(graph.entities)}, features] with rows of length 1 or 0"
+            raise PluginError(f"encoder '{name}' gave {list(side.shape)} embeddings, {expected}")
+    return embeddings
+
+
 def _folds(seeds: Links, count: int, generator: torch.Generator) -> list[Links]:
     """The seeds cut into folds at random; a single empty one where they are too few to spare any."""
     if count < 2 or len(seeds) < 2 * count:
@@ -157,7 +170,13 @@ def _folds(seeds: Links, count: int, generator: torch.Generator) -> list[Links]:
 
 
 def _factors(rules: list[Rule], beliefs: Counterparts, settings: Settings) -> Factors:
-    values = torch.stack([rule.factors(beliefs) for rule in rules], 1)  # [pairs, rules]
+    columns = [rule.factors(beliefs).double() for rule in rules]
+    for name, column in zip(settings.em.rules, columns, strict=True):
+        if column.shape != beliefs.forward.shape or not bool(torch.isfinite(column).all()):
+            raise PluginError(
+                f"rule '{name}' gave {list(column.shape)} factors, expected {len(beliefs.forward)} numbers"
+            )
+    values = torch.stack(columns, 1)  # [pairs, rules]
     return Factors(beliefs.candidates, values, settings.compatibility.none)
 
 

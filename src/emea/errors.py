@@ -15,3 +15,7 @@ class InputError(EmeaError):
 
 class SettingsError(EmeaError):
     """An unknown setting or an impossible value."""
+
+
+class PluginError(EmeaError):
+    """An encoder or a rule that does not keep its contract."""

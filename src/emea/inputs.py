@@ -39,10 +39,13 @@ class Inputs(BaseModel):
             problem = error.errors()[0]
             raise SettingsError(f"{place}, run.{problem['loc'][0]}: {problem['msg']}") from error
 
-    @property
-    def complete(self) -> bool:
-        """Whether they name two graphs."""
-        return any(each is not None for each in (self.data, self.example)) or None not in (self.source, self.target)
+    def over(self, given: dict[str, Any]) -> Inputs:
+        """The same with others in their place; other graphs bring their own seeds."""
+        other_graphs = {"source", "target", "data"} & set(given)
+        kept = {"top_k": self.top_k, "with_seeds": self.with_seeds} if other_graphs else self.model_dump()
+        if {"seeds", "ratio", "fold"} & set(given):
+            kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}
+        return Inputs(**{**kept, **given})
 
     def absolute(self) -> Inputs:
         """The same with absolute paths."""

@@ -78,7 +78,7 @@ def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndar
     """Positions of the pairs taken when the surest goes first."""
     used_source, used_target = np.zeros(source.max() + 1, bool), np.zeros(target.max() + 1, bool)
     taken = []
-    for position in np.argsort(-gain, kind="stable"):
+    for position in np.lexsort((target, source, -gain)):
         if not (used_source[source[position]] or used_target[target[position]]):
             used_source[source[position]] = used_target[target[position]] = True
             taken.append(position)

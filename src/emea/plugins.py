@@ -40,6 +40,11 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         raise SettingsError(
             f"'{name}' is no {kind[:-1]}: expected a class that fulfils emea.contracts.{contract.__name__}"
         )
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise SettingsError(
+            f"'{name}' is no whole {kind[:-1]}: it lacks {missing} of emea.contracts.{contract.__name__}"
+        )
     return found
 
 

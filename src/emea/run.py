@@ -10,28 +10,24 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import tomli_w
 import torch
-from torch import Tensor
 
 from emea import __version__
 from emea.checkpoint import NAME as CHECKPOINT
 from emea.checkpoint import Checkpoint
-from emea.contracts import Choice
 from emea.data import Alignment, Counterparts, Links, Reference, Task
 from emea.em import Result, Round, align
-from emea.errors import InputError
-from emea.evaluation import TIED, Answer, evaluate, log_probability
-from emea.formats import read_pair_names, read_task
+from emea.evaluation import evaluate
 from emea.formats._files import writing
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
 from emea.kernels.segments import segment_rank
-from emea.settings import Settings, read_config
+from emea.settings import Settings
 
+RESULTS = ("alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "metrics.json", "validation.tsv")
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
 
 
@@ -50,8 +46,14 @@ def run(
     Each whole round leaves a checkpoint, from which `resume` goes on; the results replace it.
     """
     saved = Checkpoint.read(folder, task) if resume else None
+    for name in RESULTS:
+        (folder / name).unlink(missing_ok=True)  # of another run
+    if saved is None:
+        Checkpoint.remove(folder)
     _write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
     write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*names(task, task.seeds), task.seeds.weight])
+    if len(task.validation):
+        write_columns(folder / "validation.tsv", ("source", "target"), [*names(task, task.validation)])
     rounds, timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
 
     def record(ended: Round) -> None:
@@ -97,53 +99,13 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
         column.cpu() for column in (pairs.source, pairs.target, counterparts.forward, pairs.cosine)
     )
     rank = segment_rank(source, pairs.sources, probability) + 1
-    order = torch.argsort(rank, stable=True)
-    order = order[torch.argsort(source[order], stable=True)]
-    place = torch.arange(len(order)) - torch.searchsorted(source[order], source[order])
-    kept = order[place < top_k]
+    kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
+    kept = kept[torch.argsort(rank[kept], stable=True)]
+    kept = kept[torch.argsort(source[kept], stable=True)]
     source_names = task.source.entities.take(source[kept].numpy())
     target_names = task.target.entities.take(target[kept].numpy())
     columns = [source_names, rank[kept], target_names, cosine[kept], probability[kept]]
     write_columns(path, CANDIDATE_COLUMNS, columns)
-
-
-def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
-    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank."""
-    if not (folder / "settings.toml").exists():
-        raise InputError(f"{folder} is no run folder: it has no settings.toml")
-    described = read_config(folder / "settings.toml", "run")
-    alignment, candidates, seeds = (
-        _read_table(folder / f"{name}.tsv") for name in ("alignment", "candidates", "seeds")
-    )
-    known = _named(read_pair_names(reference), described)
-    tables = (alignment, candidates, seeds, known)
-    source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
-    links = Links.build(source(known["source"]), target(known["target"]))
-    for side, ids, column in (("source", source, links.source), ("target", target, links.target)):
-        count = torch.bincount(column, minlength=1)
-        if int(count.max()) > 1:
-            raise InputError(f"{reference}: found {side} '{ids.names[int(count.argmax())]}' twice, expected it once")
-    order = torch.argsort(source(candidates["source"]) * len(target.names) + target(candidates["target"]))
-    targets = max(len(target.names), int(described["targets"]))
-    return evaluate(
-        Answer(
-            Alignment(
-                source(alignment["source"]),
-                target(alignment["target"]),
-                _numbers(alignment["confidence"]),
-                _numbers(alignment["similarity"]),
-            ),
-            source(candidates["source"])[order],
-            target(candidates["target"])[order],
-            {
-                "similarity": (_numbers(candidates["similarity"])[order], TIED),
-                "probability": log_probability(_numbers(candidates["probability"])[order]),
-            },
-            targets,
-            Links.build(source(seeds["source"]), target(seeds["target"])),
-        ),
-        Reference(links),
-    )
 
 
 def summary(ended: Round, settings: Settings) -> dict[str, Any]:
@@ -206,42 +168,3 @@ def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
 def _write_text(path: Path, text: str) -> None:
     with writing(path) as file:
         file.write(text.encode())
-
-
-def _read_table(path: Path) -> pa.Table:
-    if not path.exists():
-        raise InputError(f"{path} does not exist; expected the files of a finished run")
-    text = {"source": pa.large_string(), "target": pa.large_string()}
-    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
-    return pyarrow.csv.read_csv(
-        path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=text)
-    )
-
-
-def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:
-    """The pairs by name, also where they are given by the numbers of the id folder that the run read."""
-    numeric = pc.all(pc.utf8_is_digit(pairs["source"])).as_py() and pc.all(pc.utf8_is_digit(pairs["target"])).as_py()
-    if not (numeric and pairs.num_rows and "data" in described):
-        return pairs
-    task, _, _ = read_task(Path(described["data"]), Choice(ratio=0.0))
-    for side, graph in (("source", task.source), ("target", task.target)):
-        positions = graph.positions(pairs[side].combine_chunks())
-        column = pc.coalesce(graph.entities.take(positions), pairs[side].combine_chunks())
-        pairs = pairs.set_column(pairs.column_names.index(side), side, column)
-    return pairs
-
-
-class _Ids:
-    """Numbers for the names of one side."""
-
-    def __init__(self, columns: list[pa.ChunkedArray]) -> None:
-        chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
-        self.names = pc.unique(pa.chunked_array(chunks, pa.large_string()))
-
-    def __call__(self, column: pa.ChunkedArray) -> Tensor:
-        """The number of each name, [rows]."""
-        return torch.from_numpy(pc.index_in(column, self.names).to_numpy().astype("int64"))
-
-
-def _numbers(column: pa.ChunkedArray) -> Tensor:
-    return torch.from_numpy(column.cast(pa.float64()).to_numpy().copy())

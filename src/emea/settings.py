@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Rule
@@ -65,9 +66,16 @@ class EMSettings(_Stage):
     """Algorithm 1."""
 
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
-    rules: tuple[str, ...] = Field(("paris",), description="files in rules/, or module:Class")
+    rules: tuple[str, ...] = Field(
+        ("paris",), min_length=1, description="files in rules/, or module:Class; several by commas"
+    )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
     minimum: float = Field(0.8, ge=0, le=1, description="pseudo-labels with less confidence are left out")
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _by_commas(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
 class MatchingSettings(_Stage):
@@ -127,10 +135,7 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
         raise SettingsError(f"unknown preset '{preset}'; known are {', '.join(PRESETS)}")
     values = _merged(PRESETS[preset], read_config(config) if config else {})
     for assignment in assignments:
-        path, equals, text = assignment.partition("=")
-        if not equals:
-            raise SettingsError(f"found '{assignment}', expected KEY=VALUE such as em.rounds=5")
-        values = _merged(values, _nested(path.strip().split("."), _value(text.strip())))
+        values = _merged(values, _assigned(assignment))
     values = _merged(values, {key: value for key, value in given.items() if value is not None})
     try:
         settings = Settings(**values)
@@ -156,16 +161,16 @@ def read_config(path: Path, table: str | None = None) -> dict[str, Any]:
     return run if table == "run" else values
 
 
-def _value(text: str) -> Any:
-    """A TOML value, or the text itself where it is none: `paris` needs no quotes."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _nested(path: list[str], value: Any) -> dict[str, Any]:
-    return {path[0]: _nested(path[1:], value) if path[1:] else value}
+def _assigned(assignment: str) -> dict[str, Any]:
+    """A line of TOML, except that a text needs no quotes: `rules.paris.scope=blanket`."""
+    key, equals, text = assignment.partition("=")
+    for value in (text, json.dumps(text.strip())):
+        try:
+            if equals and "\n" not in assignment:
+                return tomllib.loads(f"{key} = {value}")
+        except tomllib.TOMLDecodeError:
+            continue
+    raise SettingsError(f"found '{assignment}', expected KEY=VALUE such as em.rounds=5")
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse, serialize
 from small_graphs import aligned, literal_names, triple_names
 
-from emea.errors import InputError
+from emea.errors import InputError, SettingsError
+from emea.formats import read_graph
 from emea.formats.rdf import RDF
 
 LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -100,6 +101,47 @@ def test_a_broken_archive_is_an_input_error(tmp_path: Path, content: bytes) -> N
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"graph\.nt\.gz cannot be read"):
         RDF().read_graph(path)
+
+
+QUADS = """<a:a> <a:p> <a:b> .
+<a:a> <a:p> <a:c> <a:g> .
+<a:a> <a:q> "x" <a:g> .
+<a:a> <a:p> <a:d> _:g .
+"""
+
+
+@pytest.mark.parametrize(("graph", "tails"), [(None, {"a:b"}), ("a:g", {"a:c"}), ("_:g", {"a:d"})])
+@pytest.mark.parametrize("name", ["graph.nq", "graph.nq.gz"])
+def test_one_graph_of_quads(tmp_path: Path, name: str, graph: str | None, tails: set[str]) -> None:
+    found = read_graph(written(tmp_path, QUADS, name), graph=graph)
+    assert {tail for _, _, tail in triple_names(found)} == tails
+
+
+def test_a_graph_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    path = written(tmp_path, QUADS, "graph.nq")
+    expected = "graph.nq has no triples in the graph <a:x>; found some in <a:g>, _:g, the default graph"
+    with pytest.raises(InputError, match=re.escape(expected)):
+        read_graph(path, graph="a:x")
+    many = "".join(f"<a:a> <a:p> <a:b> <a:g{number}> .\n" for number in range(20))
+    with pytest.raises(InputError, match=r"no triples outside named graphs; found some in <a:g0>, .*<a:g4> and more"):
+        read_graph(written(tmp_path, many, "graph.nq"))
+
+
+def test_names_of_graphs_are_iris_and_for_quads(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="found the graph name no iri, expected an IRI"):
+        RDF("no iri")
+    with pytest.raises(SettingsError, match=r"found the graph name <a:g> for .*graph\.ttl, expected it with \.nq only"):
+        read_graph(written(tmp_path, TURTLE), graph="a:g")
+
+
+def test_pairs_are_same_as_and_exclusions_different_from(tmp_path: Path) -> None:
+    owl, skos = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
+    relations = [owl + "sameAs", owl + "differentFrom", skos + "exactMatch", "a:p", owl + "equivalentClass"]
+    lines = [f"<a:{number}> <{relation}> <b:{number}> ." for number, relation in enumerate(relations)]
+    pairs = RDF().read_pairs(written(tmp_path, "\n".join(lines)))
+    assert pairs["source"].to_pylist() == ["a:0", "a:1", "a:2", "a:4"]
+    assert pairs["target"].to_pylist() == ["b:0", "b:1", "b:2", "b:4"]
+    assert pairs["excluded"].to_pylist() == [False, True, False, False]
 
 
 def test_links_are_same_as(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import curies
+import pyarrow as pa
 import pytest
 import sssom_pydantic
 import torch
@@ -13,7 +14,9 @@ from small_graphs import aligned
 
 from emea.data import Alignment
 from emea.errors import InputError, SettingsError
+from emea.formats import read_benchmark, read_pairs
 from emea.formats._curies import OWN_NAMESPACE, shorten
+from emea.formats._files import BREAK
 from emea.formats.sssom import SSSOM
 
 SOURCES = [
@@ -126,6 +129,77 @@ def test_what_is_encoded_already_stays_so() -> None:
     assert curies.Converter.from_prefix_map(prefixes).expand(curie) == "http://example.org/AC%2FDC_100%25_%C3%A9"
 
 
+def rows(pairs: pa.Table) -> list[tuple[str, str, float, bool, int]]:
+    columns = ("source", "target", "weight", "excluded", "line")
+    return list(zip(*(pairs[name].to_pylist() for name in columns), strict=True))
+
+
+def read(tmp_path: Path, text: str) -> pa.Table:
+    path = tmp_path / "links.sssom.tsv"
+    path.write_text(text, encoding="utf-8")
+    return SSSOM().read_pairs(path)
+
+
+HEADER = "subject_id\tpredicate_id\tobject_id\tmapping_justification\tconfidence\tpredicate_modifier\n"
+
+
+def test_foreign_sets_are_read_as_they_stand(tmp_path: Path) -> None:
+    text = f"""#curie_map:
+#  ex: http://example.org/
+#license: "https://example.org/licence"
+#subject_source: ex:one
+{HEADER}ex:a%20b\tskos:exactMatch\tex:é\tsemapv:LexicalMatching\t0.5\t
+"ex:say ""a"\towl:sameAs\thttp://else.org/x:y\tsemapv:LexicalMatching\t\tNot
+ex:a\tskos:broadMatch\tex:b\tsemapv:LexicalMatching\t1\t
+ex:a\tskos:broadMatch\tex:c\tsemapv:LexicalMatching\t1\tNot
+ex:a\towl:sameAs\tsssom:NoTermFound\tsemapv:LexicalMatching\t1\t
+\towl:sameAs\tex:b\tsemapv:LexicalMatching\t1\t
+ex:c\towl:equivalentClass\tex:d\tsemapv:LexicalMatching\t1\t
+"""
+    pairs = read(tmp_path, text)
+    assert rows(pairs) == [
+        ("http://example.org/a%20b", "http://example.org/é", 0.5, False, 6),
+        ('http://example.org/say "a', "http://else.org/x:y", 1, True, 7),
+        ("http://example.org/c", "http://example.org/d", 1, False, 12),
+    ]
+    skipped = b"1 with no counterpart, 1 with no subject, predicate or object, 2 with skos:broadMatch"
+    assert pairs.schema.metadata[b"skipped"] == skipped
+
+
+def test_what_the_metadata_say_holds_for_all_rows(tmp_path: Path) -> None:
+    text = "#mapping_tool: emea\n#confidence: 0.5\n#curie_map: {ex: 'urn:'}\nsubject_id\tpredicate_id\tobject_id\n"
+    pairs = read(tmp_path, f"{text}ex:%C3%A9\towl:sameAs\tex:b\n")
+    assert rows(pairs) == [("urn:é", "urn:b", 0.5, False, 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{HEADER}no:a\towl:sameAs\tno:b\tx\t1\t\n",
+            r"line 2: found 'no:a', expected a CURIE .* curie_map \(owl, rdf",
+        ),
+        (f"{HEADER}owl:a\towl:sameAs\towl:b\tx\t2\t\n", r"line 2: found the weight '2', expected a number from 0 to 1"),
+        (f"{HEADER}owl:a\towl:sameAs\n", "line 2: found 2 columns, expected 6"),
+        ("#a: b\nsubject_id\tobject_id\n", "line 2: found no column predicate_id, expected SSSOM/TSV"),
+        (f"#a: b\n#c: [\n{HEADER}", "line 2: .*; expected metadata in YAML"),
+        (f"#- a\n{HEADER}", "line 1: found metadata without names"),
+        (f"#{'[' * 5000}\n{HEADER}", "found metadata nested too deeply"),
+        (f"#curie_map: [a]\n{HEADER}", "found another curie_map than prefixes with their IRIs"),
+        (f"#a: {'x' * (1 << 20)}\n{HEADER}", "found more than 1,048,576 characters of metadata"),
+        (f'{HEADER}"owl:a\n', "line 2: .*expected standard CSV quoting"),
+        (
+            f"{HEADER}owl:a\tskos:broadMatch\towl:b\tx\t1\t\n",
+            "found no pairs but 1 with skos:broadMatch, expected rows",
+        ),
+    ],
+)
+def test_broken_sets_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, text)
+    assert "links.sssom.tsv" in str(caught.value)
+
+
 locals_of_iris = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Cc", "Z"], exclude_characters='<>"{}|\\^`%'), min_size=1
 )
@@ -146,9 +220,33 @@ def test_any_name_is_recovered(names: list[str]) -> None:
     assert all(curie.isascii() and curie.isprintable() and " " not in curie for curie in found)
 
 
-def test_fifteen_thousand_links_are_read_back(tmp_path: Path) -> None:
-    count = 15_000
-    _, task = aligned(["http://zh.dbpedia.org/resource/天"], ["http://dbpedia.org/resource/Sky"])
-    many = Alignment(*(torch.zeros(count, dtype=torch.int64) for _ in range(2)), *(torch.ones(count) for _ in range(2)))
-    SSSOM().write_alignment(many, task, tmp_path / "links.sssom.tsv")
-    assert len(sssom_pydantic.read(tmp_path / "links.sssom.tsv").mappings) == count
+@given(
+    st.lists(
+        st.one_of(names_of_entities, st.from_regex(r"\A(http://e/|urn:emea:source/)?(%[0-9A-Fa-f]{0,2}|é|\"){1,4}\Z")),
+        min_size=1,
+    )
+)
+def test_every_name_is_read_back(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    names = [name for name in names if not BREAK.search(name)] or ["a%20b"]
+    path = tmp_path_factory.mktemp("sssom") / "links.sssom.tsv"
+    strings = pa.array(names, pa.large_string())
+    weights = pa.array([0.25] * len(names), pa.float32())
+    SSSOM().write_pairs(pa.table({"source": strings, "target": strings, "weight": weights}), path)
+    found = SSSOM().read_pairs(path)
+    assert found["source"].to_pylist() == found["target"].to_pylist() == names
+    assert set(found["weight"].to_pylist()) == {0.25}
+    assert len(sssom_pydantic.read(path).mappings) == len(names)
+
+
+@pytest.mark.parametrize("name", ["zh_en", "fr_en"])
+def test_fifteen_thousand_links_are_read_back(benchmark_data: Path, tmp_path: Path, name: str) -> None:
+    task, _ = read_benchmark(benchmark_data / "dbp15k" / name, ratio=1.0)
+    path, count = tmp_path / "links.sssom.tsv", len(task.seeds)
+    weight = torch.linspace(0, 1, count)
+    SSSOM().write_alignment(Alignment(task.seeds.source, task.seeds.target, weight, weight), task, path)
+    links, order = read_pairs(path, task.source, task.target), task.seeds.source.argsort()
+    assert count == 15_000
+    assert torch.equal(links.source, task.seeds.source[order])
+    assert torch.equal(links.target, task.seeds.target[order])
+    assert torch.allclose(links.weight, weight[order], atol=1e-5)
+    assert len(sssom_pydantic.read(path).mappings) == count

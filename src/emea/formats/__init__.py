@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
 from emea import plugins
-from emea.contracts import Choice, Format, GraphReader, PairReader, TaskReader
+from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, TaskReader
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._files import suffix
-from emea.formats._pairs import to_links
+from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links
+
+GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
+PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 
 
-def read_graph(path: Path) -> Graph:
-    """The graph in a file, read by the format its suffix names."""
-    readers = {ending: reader for reader in _formats() if isinstance(reader, GraphReader) for ending in reader.suffixes}
-    if suffix(path) not in readers:
-        raise _unknown_suffix(path, "a graph", readers)
-    graph = readers[suffix(path)].read_graph(path)
-    if not len(graph.entities):
+def read_graph(path: Path, graph: str | None = None) -> Graph:
+    """The graph in a file, read by the format its suffix names; of several the one without a name, or `graph`."""
+    reader = _graph_format(path, GraphReader)
+    found = (reader if graph is None else reader.named(graph)).read_graph(path)
+    if not len(found.entities):
         raise InputError(f"{path} is empty; expected at least one triple")
-    return graph
+    return found
 
 
 def read_pairs(path: Path, source: Graph, target: Graph) -> Links:
@@ -31,13 +33,47 @@ def read_pairs(path: Path, source: Graph, target: Graph) -> Links:
     return to_links(read_pair_names(path), path, source, target)
 
 
+def read_exclusions(path: Path, source: Graph, target: Graph) -> Links:
+    """The links that a file of pairs says are none, such as SSSOM's with the modifier `Not`."""
+    return to_exclusions(read_pair_names(path), path, source, target)
+
+
 def read_pair_names(path: Path) -> pa.Table:
-    """The pairs of a file as names: columns source, target, weight."""
-    found = [reader for reader in _formats() if isinstance(reader, PairReader)]
-    readers = {ending: reader for reader in found for ending in reader.pair_suffixes}
-    if suffix(path) not in readers:
-        raise _unknown_suffix(path, "pairs", readers)
-    return readers[suffix(path)].read_pairs(path)
+    """The pairs of a file as names: columns source, target, weight, and, where known, line and excluded."""
+    return _pair_format(path, PairReader).read_pairs(path)
+
+
+def convert(
+    source: Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, graph: str | None = None
+) -> str:
+    """Read a file and write it in the format of another suffix; returns one line that says what was written.
+
+    Without `kind`, the file's suffix and, where graphs and pairs share it, what the file holds decide what it is.
+    """
+    if (kind or ("pairs" if graph is None and _holds_pairs(source) else "graph")) == "graph":
+        writer = _graph_format(target, GraphWriter)
+        found = read_graph(source, graph)
+        writer.write_graph(found, target)
+        return f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
+    if graph is not None:
+        raise SettingsError(f"found the graph name {graph} for pairs, expected it with graphs only")
+    pair_writer = _pair_format(target, PairWriter)
+    pairs = read_pair_names(source)
+    pair_writer.write_pairs(pairs, target)
+    excluded = int(is_excluded(pairs).sum())
+    skipped = (pairs.schema.metadata or {}).get(SKIPPED, b"").decode()
+    summary = f"{pairs.num_rows:,} pairs written to {target}"
+    return (
+        summary + (f", {excluded:,} of them exclusions" if excluded else "") + (f"; not: {skipped}" if skipped else "")
+    )
+
+
+def _holds_pairs(path: Path) -> bool:
+    """Whether a file is one of pairs."""
+    formats = list(_formats())
+    of_pairs = any(suffix(path) in each.pair_suffixes for each in formats if isinstance(each, PairReader))
+    of_graphs = any(suffix(path) in each.suffixes for each in formats if isinstance(each, GraphReader))
+    return of_pairs and (not of_graphs or _pair_format(path, PairReader).holds_pairs(path))
 
 
 def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str]:
@@ -60,8 +96,10 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
 def read(source: str | Path, target: str | Path, seeds: str | Path | None = None) -> Task:
     """The task of linking the graphs in two files, given a file of known pairs."""
     first, second = read_graph(Path(source)), read_graph(Path(target))
-    known = Links.empty() if seeds is None else read_pairs(Path(seeds), first, second)
-    return Task(first, second, known, Links.empty())
+    if seeds is None:
+        return Task(first, second, Links.empty())
+    known, wrong = read_pairs(Path(seeds), first, second), read_exclusions(Path(seeds), first, second)
+    return Task(first, second, known, exclusions=wrong)
 
 
 def read_benchmark(
@@ -86,6 +124,22 @@ def read_reference(path: str | Path, task: Task) -> Reference:
 def _formats() -> Iterator[Format]:
     """The formats that the package brings, sorted by name."""
     return (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
+
+
+def _graph_format(path: Path, contract: type[GraphFormat]) -> GraphFormat:
+    """The format that reads, or writes, graphs in files of a suffix."""
+    known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.suffixes}
+    if suffix(path) not in known:
+        raise _unknown_suffix(path, "a graph", known)
+    return known[suffix(path)]
+
+
+def _pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
+    """The format that reads, or writes, pairs in files of a suffix."""
+    known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.pair_suffixes}
+    if suffix(path) not in known:
+        raise _unknown_suffix(path, "pairs", known)
+    return known[suffix(path)]
 
 
 def _unknown_suffix(path: Path, what: str, known: Iterable[str]) -> InputError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +12,26 @@ import torch
 from emea.contracts import Choice
 from emea.data import Graph, Links, Reference, Task, split
 from emea.errors import InputError
-from emea.formats import read_pairs
+from emea.formats import read_exclusions, read_pairs
+from emea.formats._columns import release
 
-NamePairs = Sequence[tuple[str, str]]
+NamePairs = tuple[pa.Array, pa.Array]  # source and target names
 
 
 def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
     """Links between entities that both graphs know, each once, sorted by id."""
     columns = [
-        pc.index_in(pa.array([pair[side] for pair in pairs], pa.large_string()), graph.entities).to_numpy()
-        for side, graph in enumerate((source, target))
+        pc.index_in(names, graph.entities).to_numpy() for names, graph in zip(pairs, (source, target), strict=True)
     ]
+    release()
     unique = np.unique(np.stack(columns, axis=1).astype(np.int64), axis=0)
     return Links.build(torch.from_numpy(unique[:, 0].copy()), torch.from_numpy(unique[:, 1].copy()))
+
+
+def together(*pairs: NamePairs) -> NamePairs:
+    """All pairs in one."""
+    source, target = (pa.concat_arrays(side) for side in zip(*pairs, strict=True))
+    return source, target
 
 
 def without(links: Links, removed: Links, targets: int) -> Links:
@@ -39,9 +45,11 @@ def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: P
     if choice.seeds is not None or not len(known):
         if choice.ratio is not None:
             raise InputError(f"{folder} has no links to take the share {choice.ratio} of; expected --seeds or none")
-        seeds = Links.empty() if choice.seeds is None else read_pairs(choice.seeds, source, target)
+        seeds, wrong = Links.empty(), Links.empty()
+        if choice.seeds is not None:
+            seeds, wrong = (read_given(choice.seeds, source, target) for read_given in (read_pairs, read_exclusions))
         rest = Reference(without(known, seeds, len(target.entities))) if len(known) else None
-        return Task(source, target, seeds, Links.empty()), rest
+        return Task(source, target, seeds, exclusions=wrong), rest
     if choice.ratio is None:
         raise InputError(f"{folder} does not say which of its {len(known):,} links are seeds: give --ratio or --seeds")
     seeds, validation, reference = split(source, target, known, choice.ratio, choice.split)

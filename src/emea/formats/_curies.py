@@ -1,11 +1,11 @@
-"""Shortens names to CURIEs that strict readers accept."""
+"""Shortens names to CURIEs that strict readers accept, and lengthens them again."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 SHARE = 0.01  # of a graph's names must lie in a namespace for it to get a prefix; the others are cut earlier
 OWN_PREFIX, OWN_NAMESPACE = "emea", "urn:emea:"  # of names that are no IRIs
@@ -36,6 +36,16 @@ def shorten(names: list[str], side: str, prefixes: dict[str, str]) -> tuple[list
         declared[namespace] = _free_prefix(wanted, set(declared.values()))
     curies = [f"{declared[namespace]}:{local}" for namespace, local in cuts]
     return curies, {prefix: namespace for namespace, prefix in declared.items()}
+
+
+def lengthen(curie: str, side: str, prefixes: dict[str, str]) -> str:
+    """The name that `shorten` made a CURIE of, unless it held percent signs with digits behind them before.
+
+    >>> lengthen("source:Z%C3%BCrich", "source", {"source": "http://example.org/"})
+    'http://example.org/Zürich'
+    """
+    prefix, _, local = curie.partition(":")
+    return unquote(prefixes[prefix] + local).removeprefix(f"{OWN_NAMESPACE}{side}/")
 
 
 def _cut(name: str, side: str, frequent: set[str]) -> Cut:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BUFFER = 1 << 20  # parsers in other languages ask for small pieces; a large buffer spares them the way back to us
 EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200  # a packed file that grows beyond both is taken for a bomb
+LONGEST_FIELD = 1 << 28  # characters of a quoted field
+REASON = 300  # characters of another library's message that are passed on
+BREAK = re.compile(r"[\t\r\n]")  # not in names, and nowhere in TSV
 DOUBLE_SUFFIXES = (".sssom.tsv",)
 
 
@@ -30,6 +35,15 @@ def suffix(path: Path) -> str:
     """
     name = path.name.lower().removesuffix(".gz")
     return next((ending for ending in DOUBLE_SUFFIXES if name.endswith(ending)), Path(name).suffix)
+
+
+def one_line(reason: str) -> str:
+    """What another library says of a file, fit for a message of ours.
+
+    >>> one_line("Invalid character '\\n' here")
+    "Invalid character ' ' here"
+    """
+    return " ".join(reason.split())[:REASON] or "unreadable"
 
 
 def expands_too_far(expanded: int, packed: int) -> bool:
@@ -69,12 +83,13 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
         with ExitStack() as stack:
             packed = path.suffix.lower() == ".gz"
             raw = stack.enter_context(path.open("rb", buffering=BUFFER if packed else 0))
-            file = io.BufferedReader(_Unpacked(path, raw) if packed else cast(io.RawIOBase, raw), BUFFER)
+            unpacked: io.RawIOBase = _Unpacked(path, raw) if packed else cast(io.RawIOBase, raw)
+            file = cast(io.BufferedReader, io.BufferedReader(unpacked, BUFFER))  # typeshed would name what it buffers
             if file.peek(3).startswith(BYTE_ORDER_MARK):
                 file.read(3)
             yield file
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {one_line(str(error))}") from error
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
@@ -106,6 +121,19 @@ def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
                 continue
             raise InputError(f"{path}, line {number}: found {len(found)} columns, expected {count} separated by tabs")
         yield number, found
+
+
+def quoted_rows(path: Path, lines: Iterable[str], separator: str, before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The rows of lines with CSV quoting that are not empty, each with the line it ends on, and so many before them."""
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield before + reader.line_num, row
+    except csv.Error as error:
+        line = before + reader.line_num
+        raise InputError(f"{path}, line {line}: {error}; expected standard CSV quoting") from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,12 +13,102 @@ import torch
 
 from emea.data import Graph, Links
 from emea.errors import InputError
+from emea.formats._files import BREAK
 
+OWL, SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
+EQUAL = (OWL + "sameAs", SKOS + "exactMatch", OWL + "equivalentClass", OWL + "equivalentProperty")
+DIFFERENT = OWL + "differentFrom"
+SKIPPED = b"skipped"  # in the metadata of a table of pairs: what the file holds besides
 NEIGHBOURS = 500  # names each side of the place where an unknown name would stand
+
+
+class PairColumns:
+    """The columns of a table of pairs that is being read."""
+
+    def __init__(self) -> None:
+        self._sources: list[str] = []
+        self._targets: list[str] = []
+        self._weights: list[float] = []
+        self._excluded: list[bool] = []
+        self._lines: list[int] = []
+        self._skipped: Counter[str] = Counter()
+
+    def add(
+        self, source: str, target: str, weight: float = 1.0, *, excluded: bool = False, line: int | None = None
+    ) -> None:
+        """Add a pair, and its line where it is known."""
+        self._sources.append(source)
+        self._targets.append(target)
+        self._weights.append(weight)
+        self._excluded.append(excluded)
+        if line is not None:
+            self._lines.append(line)
+
+    def skip(self, what: str) -> None:
+        """Count a row that is no pair."""
+        self._skipped[what] += 1
+
+    def build(self, path: Path, expected: str = "pairs") -> pa.Table:
+        """The table; refused where the file holds other rows only, but not the expected ones."""
+        for row, pair in enumerate(zip(self._sources, self._targets, strict=True)):
+            for name in pair:
+                if not name or BREAK.search(name):
+                    where = f"line {self._lines[row]}" if self._lines else f"pair {row + 1}"
+                    raise InputError(f"{path}, {where}: found the name {name!r}, expected one without tab or newline")
+        skipped = ", ".join(f"{number:,} with {what}" for what, number in sorted(self._skipped.items()))
+        if skipped and not self._sources:
+            raise InputError(f"{path}: found no pairs but {skipped}, expected {expected}")
+        columns = {
+            "source": pa.array(self._sources, pa.large_string()),
+            "target": pa.array(self._targets, pa.large_string()),
+            "weight": pa.array(self._weights, pa.float32()),
+            "excluded": pa.array(self._excluded, pa.bool_()),
+        }
+        if self._lines:
+            columns["line"] = pa.array(self._lines, pa.int64())
+        return pa.table(columns, metadata={SKIPPED: skipped.encode()} if skipped else None)
+
+
+def checked_weight(text: str | float, place: str) -> float:
+    """A weight as a file writes it; `place` says where."""
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0.0 <= weight <= 1.0:
+        raise InputError(f"{place}: found the weight '{text}', expected a number from 0 to 1")
+    return weight
+
+
+def is_excluded(pairs: pa.Table) -> np.ndarray:
+    """Which pairs are said to be none, [pairs] bool."""
+    if "excluded" not in pairs.column_names:
+        return np.zeros(pairs.num_rows, dtype=bool)
+    return np.asarray(pairs["excluded"].to_numpy(), dtype=bool)
+
+
+def needed_columns(pairs: pa.Table) -> pa.Table:
+    """Source and target, and weight and excluded where they say something."""
+    excluded = is_excluded(pairs)
+    columns = {"source": pairs["source"], "target": pairs["target"]}
+    if excluded.any() or (pairs["weight"].to_numpy() != 1).any():
+        columns["weight"] = pairs["weight"]
+    if excluded.any():
+        columns["excluded"] = pa.array(excluded)
+    return pa.table(columns)
+
+
+def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
+    """The links that a pair reader's table excludes, sorted, each once."""
+    pairs = pairs.filter(pa.array(is_excluded(pairs)))
+    columns = _positions(pairs, "source", path, source, target), _positions(pairs, "target", path, target, source)
+    unique = np.unique(np.stack(columns, axis=1), axis=0)
+    return Links.build(*(torch.from_numpy(column.copy()) for column in unique.T))
 
 
 def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
     """The links of a pair reader's table, sorted, each once; each entity may have one counterpart only."""
+    pairs = pairs.filter(pa.array(~is_excluded(pairs)))
     sources = _positions(pairs, "source", path, source, target)
     targets = _positions(pairs, "target", path, target, source)
     weights = pairs["weight"].to_numpy()

@@ -30,9 +30,22 @@ def names(alignment: Alignment, task: Task) -> tuple[pa.Array, pa.Array]:
     return task.source.entities.take(sources), task.target.entities.take(targets)
 
 
+def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
+    """The links as a table of pairs, sorted by name: source, target, weight (the confidence), similarity."""
+    links = sort_by_name(alignment)
+    numbers = (links.confidence.clamp(0, 1), links.similarity)
+    columns = [*names(links, task), *(pa.array(column.float().numpy(), pa.float32()) for column in numbers)]
+    return pa.table(columns, names=["source", "target", "weight", "similarity"])
+
+
 def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]) -> None:
     """Write named columns as TSV: text as it is, fractions with six significant digits, never quoted."""
     file.write(("\t".join(header) + "\n").encode())
+    write_lines(file, columns)
+
+
+def write_lines(file: BinaryIO, columns: Sequence[Column]) -> None:
+    """Write the lines of a table below its header."""
     *others, last = (_text(column) for column in columns)
     tab, end, nothing = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
     lines = pc.binary_join_element_wise(*others, pc.binary_join_element_wise(last, end, nothing), tab)
@@ -44,12 +57,12 @@ def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]
 def _text(column: Column) -> pa.Array:
     values = column.detach().cpu().numpy() if isinstance(column, Tensor) else column
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        values = _six_digits(values)
+        values = six_digits(values)
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
     return array.cast(pa.large_string())
 
 
-def _six_digits(values: np.ndarray) -> np.ndarray:
+def six_digits(values: np.ndarray) -> np.ndarray:
     """The nearest numbers that have six significant digits."""
     exact = values.astype(np.float64)
     size = np.abs(np.where(np.isfinite(exact) & (exact != 0), exact, 1.0))

@@ -39,14 +39,14 @@ class SafeXML(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder(self._encoding)()
         self._parser = self._guarded_parser()
         self._entities: dict[str, str] = {}
-        self._longest = self._depth = self._read = self._expanded = 0
+        self._longest = self._depth = self._lines = self._read = self._expanded = 0
         self._first_element = -1  # where it begins
         self._ended = False
         self._ready = self._prolog()
         self.line = 1  # the last one handed on
 
     def readable(self) -> bool:
-        """Yes."""
+        """Whether it can be read."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
@@ -61,7 +61,7 @@ class SafeXML(io.RawIOBase):
         return size
 
     def _guarded_parser(self) -> expat.XMLParserType:
-        parser = expat.ParserCreate("UTF-8")
+        parser = expat.ParserCreate("UTF-8", " ")  # with namespaces, so that all prefixes are declared
         parser.EntityDeclHandler = self._declare
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -87,17 +87,24 @@ class SafeXML(io.RawIOBase):
             try:
                 piece = self._decoder.decode(raw, final=not raw).encode()
             except UnicodeError as error:
-                found = f"byte 0x{error.object[error.start]:02x}" if isinstance(error, UnicodeDecodeError) else "bytes"
-                self._refuse(f"found {found}, expected text in {self._encoding}", error)
-            self._count_references(piece)
+                raise self._undecodable(error) from error
+            self._lines += piece.count(b"\n")
             try:
                 self._parser.Parse(piece, self._ended)
             except expat.ExpatError as error:
                 what = expat.errors.messages[error.code]
                 raise InputError(f"{self._path}, line {error.lineno}: {what}; expected XML to its end") from error
+            self._count_references(piece)
             if piece:
                 return piece
         return b""
+
+    def _undecodable(self, error: UnicodeError) -> InputError:
+        found, line = "bytes", self._lines + 1
+        if isinstance(error, UnicodeDecodeError):
+            found = f"byte 0x{error.object[error.start]:02x}"
+            line += error.object.count(b"\n", 0, error.start)
+        return InputError(f"{self._path}, line {line}: found {found}, expected text in {self._encoding}")
 
     def _count_references(self, piece: bytes) -> None:
         self._read += len(piece)
@@ -124,15 +131,15 @@ class SafeXML(io.RawIOBase):
         """Keep an entity that stands for plain text; any other could grow or reach out of the file."""
         if parameter or system is not None or value is None:
             self._refuse(f"found the external entity {name}, expected entities that stand for text")
-        if "&" in value or "<" in value or "%" in value:
+        if "&" in value or "<" in value:
             self._refuse(f"found the entity {name} made of others, expected entities that stand for plain text")
         if len(value) > ENTITY_SIZE or len(self._entities) == ENTITIES:
             self._refuse(f"found the entity {name}, expected at most {ENTITIES:,} of {ENTITY_SIZE:,} characters")
         self._entities.setdefault(name, value)
         self._longest = max(self._longest, len(value.encode()))
 
-    def _refuse(self, what: str, cause: Exception | None = None) -> NoReturn:
-        raise InputError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}") from cause
+    def _refuse(self, what: str) -> NoReturn:
+        raise InputError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}")
 
 
 @contextmanager

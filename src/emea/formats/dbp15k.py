@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.contracts import Choice, TaskReader
 from emea.data import Graph, Reference, Task
 from emea.errors import InputError
-from emea.formats._choice import NamePairs, choose, link_names, without
+from emea.formats._choice import NamePairs, choose, link_names, together, without
+from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import fields
 
 SEEDS, VALIDATION, REFERENCE, EAKIT = "sup_ent_ids", "val_ent_ids", "ref_ent_ids", "ill_ent_ids"
-Names = dict[str, str]  # the name of each id
+
+BLOCK = 8  # chunks of ids looked up together
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of ids; two ids may have the same."""
+
+    file: str
+    ids: pa.Array
+    rows: np.ndarray  # position of each id's name among the distinct names
+    distinct: pa.Array
+
+    def positions(self, ids: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, int | None]:
+        """The positions of names by id, or else the first row whose id is unknown."""
+        found = pc.index_in(ids, self.ids)
+        if found.null_count:
+            return self.rows[:0], pc.index(found.is_null(), True).as_py()
+        return self.rows[found.to_numpy()], None
+
+    def aliases(self) -> pa.Array:
+        """For each distinct name its first id."""
+        first = np.empty(len(self.distinct), dtype=np.int64)
+        first[self.rows[::-1]] = np.arange(len(self.rows))[::-1]
+        return self.ids.take(first)
 
 
 @dataclass(frozen=True)
@@ -41,9 +70,9 @@ class DBP15K(TaskReader):
         if SEEDS in present:
             middle = f", validation in {VALIDATION}" if VALIDATION in present else ""
             return f"id files: seeds in {SEEDS}{middle}, reference in {files}"
-        shared = _known(folder, _names(folder / "ent_ids_1"), _names(folder / "ent_ids_2")).seeds
+        shared = len(_known(folder, _names(folder / "ent_ids_1"), _names(folder / "ent_ids_2")).seeds[0])
         if shared:
-            return f"id files, BootEA's sharing variant: {len(shared):,} seeds share one id, reference in {files}"
+            return f"id files, BootEA's sharing variant: {shared:,} seeds share one id, reference in {files}"
         style = "EAkit's id files" if EAKIT in present else "id files"
         return f"{style}: all links in {files}, none marked as seeds" if present else "id files without links"
 
@@ -53,9 +82,13 @@ class DBP15K(TaskReader):
             raise InputError(f"{folder} holds id files, which have no folds: found --fold, expected --ratio or --seeds")
         source_names, target_names = _names(folder / "ent_ids_1"), _names(folder / "ent_ids_2")
         known = _known(folder, source_names, target_names)
-        source, target = _graph(folder, 1, source_names), _graph(folder, 2, target_names)
-        if choice.ratio is not None or choice.seeds is not None or not known.seeds:
-            every = link_names([*known.seeds, *known.validation, *known.rest], source, target)
+        source = _graph(folder, 1, source_names)
+        del source_names  # each graph has its own copy of the names, sorted
+        target = _graph(folder, 2, target_names)
+        del target_names
+        release()
+        if choice.ratio is not None or choice.seeds is not None or not len(known.seeds[0]):
+            every = link_names(together(known.seeds, known.validation, known.rest), source, target)
             return choose(source, target, every, choice, folder)
         seeds, validation, rest = (
             link_names(pairs, source, target) for pairs in (known.seeds, known.validation, known.rest)
@@ -64,81 +97,101 @@ class DBP15K(TaskReader):
         return Task(source, target, seeds, validation), Reference(reference)
 
 
-def _names(path: Path) -> Names:
-    names: Names = {}
+def _names(path: Path) -> _Names:
+    chunks = [[_strings([]), _strings([])], *_chunks(fields(path, 2), 2)]
+    ids, names = (pa.concat_arrays(column) for column in zip(*chunks, strict=True))
+    if len(pc.unique(ids)) < len(ids):
+        _refuse_second_names(path)
+    encoded = names.dictionary_encode()
+    del chunks, names
+    release()
+    return _Names(path.name, ids, encoded.indices.to_numpy(), encoded.dictionary)
+
+
+def _refuse_second_names(path: Path) -> None:
+    names: dict[str, str] = {}
     for number, (identifier, name) in fields(path, 2):
         if names.setdefault(identifier, name) != name:
             raise InputError(f"{path}, line {number}: found a second name for the id {identifier}, expected one")
-    return names
 
 
-def _graph(folder: Path, number: int, entity_names: Names) -> Graph:
-    path = folder / f"triples_{number}"
-    relation_path = folder / f"rel_ids_{number}"
-    entities = _positions(entity_names)
-    relation_names = _names(relation_path) if relation_path.is_file() else _unnamed_relations(path)
-    relations = _positions(relation_names)
-    triples = []
-    for line, (head, relation, tail) in fields(path, 3):
-        try:
-            triples.append((entities[head], relations[relation], entities[tail]))
-        except KeyError as error:
-            place = f"rel_ids_{number}" if error.args[0] == relation else f"ent_ids_{number}"
-            raise InputError(f"{path}, line {line}: found the id {error.args[0]}, expected one of {place}") from error
-    aliases = {name: identifier for identifier, name in reversed(entity_names.items())}
-    distinct = list(dict.fromkeys(entity_names.values()))
-    return Graph.build(
-        entities=distinct,
-        relations=list(dict.fromkeys(relation_names.values())),
-        triples=np.array(triples, dtype=np.int64),
-        aliases=[aliases[name] for name in distinct],
-    )
+def _blocks(path: Path, count: int) -> Iterator[tuple[int, list[pa.ChunkedArray]]]:
+    """The columns of a file in parts, each with the number of rows before it."""
+    rows, before = fields(path, count), 0
+    while chunks := list(islice(_chunks(rows, count), BLOCK)):
+        columns = [pa.chunked_array(column) for column in zip(*chunks, strict=True)]
+        yield before, columns
+        before += len(columns[0])
 
 
-def _positions(names: Names) -> dict[str, int]:
-    """For each id the position of its name among the distinct names."""
-    position = {name: row for row, name in enumerate(dict.fromkeys(names.values()))}
-    return {identifier: position[name] for identifier, name in names.items()}
+def _chunks(rows: Iterator[tuple[int, list[str]]], count: int) -> Iterator[list[pa.Array]]:
+    """The next rows as arrow arrays; few at a time are Python's, which are large."""
+    while chunk := [row for _, row in islice(rows, CHUNK)]:
+        yield [_strings([row[column] for row in chunk]) for column in range(count)]
 
 
-def _unnamed_relations(path: Path) -> Names:
+def _strings(values: list[str]) -> pa.Array:
+    return pa.array(values, pa.large_string())
+
+
+def _known_positions(path: Path, before: int, columns: list[pa.ChunkedArray], names: list[_Names]) -> np.ndarray:
+    """The positions [columns, rows] of the names of ids, all of which must be known."""
+    found = [each.positions(ids) for ids, each in zip(columns, names, strict=True)]
+    unknown = [(row, column) for column, (_, row) in enumerate(found) if row is not None]
+    if unknown:
+        row, column = min(unknown)
+        line = next(islice((number for number, _ in fields(path, len(names))), before + row, None))
+        place = f"expected one of {names[column].file}"
+        raise InputError(f"{path}, line {line}: found the id {columns[column][row]}, {place}")
+    release()
+    return np.stack([positions for positions, _ in found])
+
+
+def _graph(folder: Path, number: int, entities: _Names) -> Graph:
+    path, relation_path = folder / f"triples_{number}", folder / f"rel_ids_{number}"
+    relations = _names(relation_path) if relation_path.is_file() else _unnamed_relations(path)
+    columns = [entities, relations, entities]
+    triples = [_known_positions(path, before, block, columns) for before, block in _blocks(path, 3)]
+    return assemble(entities.distinct, relations.distinct, triples, aliases=entities.aliases())
+
+
+def _unnamed_relations(path: Path) -> _Names:
     """Without rel_ids a relation's id is its name."""
-    return {relation: relation for _, (_, relation, _) in fields(path, 3)}
+    found = [pc.unique(relations) for _, (_, relations, _) in _blocks(path, 3)] or [_strings([])]
+    ids = pc.unique(pa.concat_arrays(found))
+    return _Names(path.name, ids, np.arange(len(ids)), ids)
 
 
 def _present(folder: Path) -> list[str]:
     return [name for name in (SEEDS, VALIDATION, REFERENCE, EAKIT) if (folder / name).is_file()]
 
 
-def _known(folder: Path, source_names: Names, target_names: Names) -> _Known:
+def _known(folder: Path, source_names: _Names, target_names: _Names) -> _Known:
     """The links the folder holds; where no file has the seeds, they are those that share an id, if any do."""
-    ids = {name: _id_pairs(folder / name, source_names, target_names) for name in _present(folder)}
-    if SEEDS not in ids:
-        shared = _shared_ids(source_names, target_names, [pair for pairs in ids.values() for pair in pairs])
-        ids[SEEDS] = [(identifier, identifier) for identifier in shared]
-    seeds, validation, reference, eakit = (
-        [(source_names[source], target_names[target]) for source, target in ids.get(name, [])]
-        for name in (SEEDS, VALIDATION, REFERENCE, EAKIT)
-    )
-    return _Known(seeds, validation, [*reference, *eakit])
+    pairs = {name: _pairs(folder / name, source_names, target_names) for name in _present(folder)}
+    nothing = _strings([]), _strings([])
+    if SEEDS not in pairs:
+        shared = _shared_ids(folder, source_names, target_names)
+        positions = [each.positions(shared)[0] for each in (source_names, target_names)]
+        pairs[SEEDS] = source_names.distinct.take(positions[0]), target_names.distinct.take(positions[1])
+    seeds, validation, reference, eakit = (pairs.get(name, nothing) for name in (SEEDS, VALIDATION, REFERENCE, EAKIT))
+    return _Known(seeds, validation, together(reference, eakit))
 
 
-def _id_pairs(path: Path, source_names: Names, target_names: Names) -> list[tuple[str, str]]:
-    pairs = []
-    for number, (source, target) in fields(path, 2):
-        for identifier, names, place in ((source, source_names, "ent_ids_1"), (target, target_names, "ent_ids_2")):
-            if identifier not in names:
-                raise InputError(f"{path}, line {number}: found the id {identifier}, expected one of {place}")
-        pairs.append((source, target))
-    return pairs
+def _pairs(path: Path, source_names: _Names, target_names: _Names) -> NamePairs:
+    names = [source_names, target_names]
+    blocks = [_known_positions(path, before, block, names) for before, block in _blocks(path, 2)]
+    source, target = np.concatenate([np.empty((2, 0), dtype=np.int64), *blocks], axis=1)
+    return source_names.distinct.take(source), target_names.distinct.take(target)
 
 
-def _shared_ids(source_names: Names, target_names: Names, pairs: list[tuple[str, str]]) -> list[str]:
+def _shared_ids(folder: Path, source_names: _Names, target_names: _Names) -> pa.Array:
     """Ids that mean the same entity in both graphs, where the folder uses them so.
 
     Two graphs that merely both count from 0 share ids too. Then their links name shared ids; in the sharing variant
     the links are what is left to find, and none of them does.
     """
-    shared = source_names.keys() & target_names.keys()
-    used = {identifier for pair in pairs for identifier in pair}
-    return [] if not pairs or shared & used else sorted(shared)
+    shared = source_names.ids.filter(pc.is_in(source_names.ids, target_names.ids))
+    used = [ids for name in _present(folder) for _, block in _blocks(folder / name, 2) for ids in block]
+    is_used = any(pc.any(pc.is_in(ids, shared)).as_py() for ids in used)
+    return _strings([]) if not used or is_used else shared

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
+
 from emea.contracts import Choice, TaskReader
 from emea.data import Graph, Reference, Task
 from emea.errors import InputError
-from emea.formats._choice import NamePairs, choose, link_names
+from emea.formats._choice import NamePairs, choose, link_names, together
 from emea.formats._columns import LANGUAGE_STRING, GraphColumns
 from emea.formats._files import fields
 
@@ -34,11 +36,10 @@ class OpenEA(TaskReader):
 
     def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
         """Read both graphs, and a fold's links or the chosen share of all."""
-        known = _pairs(folder / "ent_links") if (folder / "ent_links").is_file() else []
+        known = _pairs(folder / "ent_links" if (folder / "ent_links").is_file() else None)
         parts = [] if choice.fold is None else [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
-        every = [pair for pairs in (known, *parts) for pair in pairs]
-        source = _graph(folder, 1, {pair[0] for pair in every})
-        target = _graph(folder, 2, {pair[1] for pair in every})
+        sources, targets = together(known, *parts)
+        source, target = _graph(folder, 1, sources), _graph(folder, 2, targets)
         if choice.fold is None:
             return choose(source, target, link_names(known, source, target), choice, folder)
         seeds, validation, reference = (link_names(part, source, target) for part in parts)
@@ -56,11 +57,13 @@ def _fold(folder: Path, fold: int) -> Path:
     return folder / FOLDS / str(fold)
 
 
-def _pairs(path: Path) -> NamePairs:
-    return [(source, target) for _, (source, target) in fields(path, 2)]
+def _pairs(path: Path | None) -> NamePairs:
+    rows = [] if path is None else [row for _, row in fields(path, 2)]
+    source, target = (pa.array([row[side] for row in rows], pa.large_string()) for side in (0, 1))
+    return source, target
 
 
-def _graph(folder: Path, number: int, linked: set[str]) -> Graph:
+def _graph(folder: Path, number: int, linked: pa.Array) -> Graph:
     """One graph; entities that occur only in attributes or only in links are kept."""
     columns = GraphColumns()
     for _, (head, relation, tail) in fields(folder / f"rel_triples_{number}", 3):
@@ -69,7 +72,7 @@ def _graph(folder: Path, number: int, linked: set[str]) -> Graph:
     if attributes.is_file():
         for _, (entity, attribute, text) in fields(attributes, 3):
             _describe(columns, entity, attribute, text)
-    return columns.build(mentioned=sorted(linked))
+    return columns.build(mentioned=linked.unique().to_pylist())
 
 
 def _describe(columns: GraphColumns, entity: str, attribute: str, text: str) -> None:

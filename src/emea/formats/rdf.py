@@ -1,66 +1,140 @@
-"""RDF: graphs in N-Triples and Turtle, alignments as owl:sameAs."""
+"""RDF: graphs in N-Triples, N-Quads, Turtle and RDF/XML, pairs as owl:sameAs."""
 
 from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-from pyoxigraph import BlankNode, Literal, NamedNode, QuadParser, RdfFormat, parse
+import pyarrow.compute as pc
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
-from emea.contracts import AlignmentWriter, GraphReader
+from emea.contracts import AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter
 from emea.data import Alignment, Graph, Task
-from emea.errors import InputError
+from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns
-from emea.formats._files import open_bytes, suffix, writing
-from emea.formats._writing import names, sort_by_name
+from emea.formats._files import suffix, writing
+from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded
+from emea.formats._quads import SYNTAX, open_quads
+from emea.formats._rdfxml import write_rdf_xml
+from emea.formats._triples import ENTITY, row_blocks
+from emea.formats._writing import alignment_pairs
 
-SYNTAX = {".nt": RdfFormat.N_TRIPLES, ".ttl": RdfFormat.TURTLE}
-SAME_AS = "<http://www.w3.org/2002/07/owl#sameAs>"
+LISTED = 5  # named graphs that an error lists
 RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives to a node written []
 
 
-class RDF(GraphReader, AlignmentWriter):
+class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     """IRIs and blank nodes are entities; literals keep their datatype and language."""
 
-    description: ClassVar[str] = "RDF graphs in N-Triples (.nt) and Turtle (.ttl); links as owl:sameAs N-Triples"
+    description: ClassVar[str] = (
+        "RDF graphs in N-Triples (.nt), N-Quads (.nq), Turtle (.ttl) and RDF/XML (.rdf, .xml, .owl); "
+        "pairs as owl:sameAs (.nt, .ttl)"
+    )
     suffixes: ClassVar[tuple[str, ...]] = tuple(SYNTAX)
+    pair_suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ttl")
+
+    def __init__(self, graph: str | None = None) -> None:
+        """Take the name of the graph to read from N-Quads; by default the one without a name."""
+        self._graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
+        if graph is not None:
+            try:
+                self._graph = BlankNode(graph[2:]) if graph.startswith("_:") else NamedNode(graph)
+            except ValueError as error:
+                raise SettingsError(f"found the graph name {graph}, expected an IRI ({error})") from error
+
+    def named(self, graph: str) -> RDF:
+        """A reader of one named graph."""
+        return RDF(graph)
 
     def read_graph(self, path: Path) -> Graph:
-        """The graph in an N-Triples or Turtle file."""
-        columns = GraphColumns()
-        with open_bytes(path) as file, _collector_paused():
+        """The graph in a file; of N-Quads the chosen one."""
+        quads_only, is_default = suffix(path) == ".nq", isinstance(self._graph, DefaultGraph)
+        if not quads_only and not is_default:
+            raise SettingsError(f"found the graph name {self._graph} for {path}, expected it with .nq only")
+        columns, others = GraphColumns(), set[str]()
+        with open_quads(path) as quads, _collector_paused():
             try:
-                _collect(parse(file, SYNTAX[suffix(path)]), columns)
-            except SyntaxError as error:
-                reason = error.msg.partition(": ")[2]
-                raise InputError(
-                    f"{path}, line {error.lineno}: {reason}; expected {SYNTAX[suffix(path)].name}"
-                ) from error
+                _collect(self._chosen(quads, others) if quads_only else quads, columns)
             except _StatementAsNodeError as error:
                 raise InputError(
                     f"{path}: found the triple {error} as a node, expected an IRI or a blank node"
                 ) from error
-            return columns.build(rename=_stable_names)
+            graph = columns.build(rename=_stable_names)
+        if others and not len(graph.entities):
+            wanted = "outside named graphs" if is_default else f"in the graph {self._graph}"
+            listed = ", ".join(sorted(others)[:LISTED]) + (" and more" if len(others) > LISTED else "")
+            raise InputError(f"{path} has no triples {wanted}; found some in {listed}, expected one of these names")
+        return graph
+
+    def write_graph(self, graph: Graph, path: Path) -> None:
+        """Write the triples, then the literals, in the syntax that the suffix names."""
+        self._write((triple for block in row_blocks(graph) for triple in _triples(block)), path)
+
+    def holds_pairs(self, path: Path) -> bool:
+        """Whether all triples say that two entities are the same, or different."""
+        with open_quads(path) as quads:
+            found = False
+            for quad in quads:
+                if quad.predicate.value not in (*EQUAL, DIFFERENT):
+                    return False
+                found = True
+        return found
+
+    def read_pairs(self, path: Path) -> pa.Table:
+        """The pairs said to be the same, and those said to be different as excluded; other triples do not count."""
+        columns = PairColumns()
+        with open_quads(path) as quads:
+            for quad in quads:
+                name = quad.predicate.value
+                if name not in (*EQUAL, DIFFERENT):
+                    columns.skip("other relations")
+                    continue
+                if not isinstance(quad.subject, NamedNode) or not isinstance(quad.object, NamedNode):
+                    raise InputError(f"{path}: found {quad.subject} paired with {quad.object}, expected IRIs")
+                columns.add(quad.subject.value, quad.object.value, excluded=name == DIFFERENT)
+        return columns.build(path, f"triples with {EQUAL[0]}")
+
+    def write_pairs(self, pairs: pa.Table, path: Path) -> None:
+        """Write one triple for each pair: owl:sameAs, or owl:differentFrom where it is excluded."""
+        relations = [NamedNode(DIFFERENT if excluded else EQUAL[0]) for excluded in is_excluded(pairs).tolist()]
+        rows = zip(pairs["source"].to_pylist(), relations, pairs["target"].to_pylist(), strict=True)
+        self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write one owl:sameAs triple a line."""
+        self.write_pairs(alignment_pairs(alignment, task), path)
+
+    def _chosen(self, quads: Iterable[Quad], others: set[str]) -> Iterator[Quad]:
+        """The statements of the chosen graph; the names of some others are noted."""
+        for quad in quads:
+            if quad.graph_name == self._graph:
+                yield quad
+            elif len(others) <= LISTED:
+                others.add("the default graph" if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name))
+
+    def _write(self, triples: Iterator[Triple], path: Path) -> None:
+        syntax = SYNTAX[suffix(path)]
         with writing(path) as file:
-            sources, targets = (column.to_pylist() for column in names(sort_by_name(alignment), task))
-            for source, target in zip(sources, targets, strict=True):
-                file.write(f"{_node(source, path)} {SAME_AS} {_node(target, path)} .\n".encode())
+            try:
+                if syntax == RdfFormat.RDF_XML:
+                    write_rdf_xml(file, triples)
+                else:
+                    serialize(triples, file, syntax)
+            except ValueError as error:
+                raise InputError(f"{path} cannot be written as {syntax.name}: found {error}") from error
 
 
 class _StatementAsNodeError(Exception):
     """A triple stands where an entity or a literal was expected."""
 
 
-def _collect(quads: QuadParser, columns: GraphColumns) -> None:
+def _collect(quads: Iterator[Quad], columns: GraphColumns) -> None:
     """Take the rows in parts. The loop is the price of every file: it does nothing but append what it unpacks."""
     while True:
         rows = columns.rows
@@ -93,22 +167,46 @@ def _blank(node: object) -> str:
 
 def _stable_names(entities: pa.Array) -> pa.Array:
     """The names with blank nodes that bear a random label numbered instead, so that reading twice gives the same."""
+    if not pc.any(pc.match_substring_regex(entities, f"^{RANDOM_LABEL.pattern}$")).as_py():
+        return entities
     names = entities.to_pylist()
     taken = {name for name in names if name.startswith("_:")}
-    if not any(RANDOM_LABEL.fullmatch(name) for name in taken):
-        return entities
     free = (label for number in count(1) if (label := f"_:node{number}") not in taken)
     stable = [next(free) if RANDOM_LABEL.fullmatch(name) else name for name in names]
     return pa.array(stable, pa.large_string())
 
 
-def _node(name: str, path: Path) -> str:
+def _triples(block: pa.Table) -> Iterator[Triple]:
+    """The rows as RDF."""
+    for head, relation, tail, kind, datatype, language in zip(
+        *(column.to_pylist() for column in block.columns), strict=True
+    ):
+        end = _node(tail) if kind == ENTITY else _literal(tail, datatype, language)
+        yield Triple(_node(head), _iri(relation), end)
+
+
+def _node(name: str) -> NamedNode | BlankNode:
+    if not name.startswith("_:"):
+        return _iri(name)
     try:
-        return str(NamedNode(name))
+        return BlankNode(name[2:])
     except ValueError as error:
-        raise InputError(
-            f"{path} cannot be written: found the entity '{name}', expected IRIs only ({error})"
-        ) from error
+        raise ValueError(f"'{name}', expected a valid label of a blank node") from error
+
+
+def _iri(name: str) -> NamedNode:
+    try:
+        return NamedNode(name)
+    except ValueError as error:
+        raise ValueError(f"'{name}', expected IRIs only ({error})") from error
+
+
+def _literal(value: str, datatype: str, language: str) -> Literal:
+    try:
+        return Literal(value, language=language) if language else Literal(value, datatype=NamedNode(datatype))
+    except ValueError as error:
+        kind = f"language '{language}'" if language else f"datatype '{datatype}'"
+        raise ValueError(f"the {kind}, expected a valid one ({error})") from error
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""SSSOM/TSV: alignments as a mapping set."""
+"""SSSOM/TSV: pairs and alignments as a mapping set."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote, unquote
 from uuid import NAMESPACE_URL, uuid5
 
+import numpy as np
+import pyarrow as pa
 from pydantic import ValidationError
 
-from emea.contracts import AlignmentWriter
+from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import SettingsError
-from emea.formats._curies import shorten
+from emea.formats._curies import lengthen, shorten
 from emea.formats._files import writing
-from emea.formats._writing import names, sort_by_name, write_table
+from emea.formats._mappings import Mappings
+from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded
+from emea.formats._writing import Column, alignment_pairs, write_table
 
 PUBLIC_DOMAIN = "https://creativecommons.org/publicdomain/zero/1.0/"
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: who publishes the set gives it an id of theirs
-HEADER = (
-    "subject_id",
-    "predicate_id",
-    "object_id",
-    "mapping_justification",
-    "mapping_cardinality",
-    "confidence",
-    "similarity_score",
-)
+TOOL = "emea"
+NO_TERM = "https://w3id.org/sssom/NoTermFound"
+REQUIRED = ("subject_id", "predicate_id", "object_id")
+SIDES = {"source": "subject_id", "target": "object_id"}
+Names = dict[str, list[str]]  # by side
 
 
-class SSSOM(AlignmentWriter):
+class SSSOM(PairReader, PairWriter, AlignmentWriter):
     """One row a link, ids as CURIEs with percent-encoded local parts; no date, so that a run can be repeated."""
 
-    description: ClassVar[str] = "SSSOM/TSV mapping set, owl:sameAs with confidence and cosine similarity"
+    description: ClassVar[str] = "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs with confidence, `Not` as exclusions"
+    pair_suffixes: ClassVar[tuple[str, ...]] = (".sssom.tsv",)
 
     def __init__(self, mapping_set_id: str | None = None, licence: str = PUBLIC_DOMAIN) -> None:
         """Take the IRIs of the mapping set and its licence; by default the id is made of the links' names."""
@@ -44,28 +46,60 @@ class SSSOM(AlignmentWriter):
         self._mapping_set_id = mapping_set_id
         self._licence = licence
 
+    def read_pairs(self, path: Path) -> pa.Table:
+        """The rows that say "the same", with their confidence as weight; those with the modifier `Not` as excluded."""
+        mappings, columns = Mappings(path), PairColumns()
+        for line, row in mappings.rows(REQUIRED):
+            if not all(row.get(slot) for slot in REQUIRED):
+                columns.skip("no subject, predicate or object")
+                continue
+            subject, predicate, found = (mappings.expand(row[slot], line) for slot in REQUIRED)
+            if predicate not in EQUAL:
+                columns.skip(row["predicate_id"])
+            elif NO_TERM in (subject, found):
+                columns.skip("no counterpart")
+            else:
+                weight = checked_weight(row.get("confidence", "1"), f"{path}, line {line}")
+                source, target = (_name(row, side, mappings, line) for side in SIDES)
+                columns.add(source, target, weight, excluded=row.get("predicate_modifier") == "Not", line=line)
+        return columns.build(path, "rows with owl:sameAs or skos:exactMatch")
+
+    def write_pairs(self, pairs: pa.Table, path: Path) -> None:
+        """Write pairs of unsaid origin."""
+        self._write(pairs, path, {"mapping_justification": ["semapv:UnspecifiedMatching"] * pairs.num_rows})
+
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write the metadata of the set and one row for each link, sorted by name."""
-        alignment = sort_by_name(alignment)
-        sources, targets = (column.to_pylist() for column in names(alignment, task))
-        subjects, prefixes = shorten(sources, "source", _vocabularies())
-        objects, prefixes = shorten(targets, "target", prefixes)
-        count = len(alignment)
-        columns = [
-            subjects,
-            ["owl:sameAs"] * count,
-            objects,
-            ["semapv:CompositeMatching"] * count,
-            ["1:1"] * count,
-            alignment.confidence.clamp(0, 1),
-            alignment.similarity.clamp(0, 1),
-        ]
-        metadata = self._metadata(subjects, objects, prefixes)
+        pairs, count = alignment_pairs(alignment, task), len(alignment)
+        said = {"mapping_justification": ["semapv:CompositeMatching"] * count, "mapping_cardinality": ["1:1"] * count}
+        self._write(pairs, path, said)
+
+    def _write(self, pairs: pa.Table, path: Path, said: dict[str, list[str]]) -> None:
+        names = {side: pairs[side].to_pylist() for side in SIDES}
+        subjects, prefixes = shorten(names["source"], "source", _vocabularies())
+        objects, prefixes = shorten(names["target"], "target", prefixes)
+        columns: dict[str, Column] = {
+            "subject_id": subjects,
+            "predicate_id": ["owl:sameAs"] * pairs.num_rows,
+            "object_id": objects,
+            **said,
+            "confidence": pairs["weight"].to_numpy(),
+        }
+        if "similarity" in pairs.column_names:
+            columns["similarity_score"] = np.clip(pairs["similarity"].to_numpy(), 0, 1)
+        if is_excluded(pairs).any():
+            columns["predicate_modifier"] = ["Not" if excluded else "" for excluded in is_excluded(pairs).tolist()]
+        exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
+        if any(exact):
+            columns["other"] = exact
+        metadata = self._metadata(subjects, objects, prefixes, measured="similarity_score" in columns)
         with writing(path) as file:
             file.write(metadata.encode())
-            write_table(file, HEADER, columns)
+            write_table(file, tuple(columns), list(columns.values()))
 
-    def _metadata(self, subjects: Sequence[str], objects: Sequence[str], prefixes: dict[str, str]) -> str:
+    def _metadata(
+        self, subjects: Sequence[str], objects: Sequence[str], prefixes: dict[str, str], *, measured: bool
+    ) -> str:
         """The comment lines before the table; what is the same for all rows is said here once."""
         # Imported here: every command loads all formats, few write this one, and these packages load slowly.
         from sssom_pydantic import MappingSetRecord
@@ -77,10 +111,11 @@ class SSSOM(AlignmentWriter):
             "mapping_set_id": identifier,
             "license": self._licence,
             "curie_map": {prefix: namespace for prefix, namespace in prefixes.items() if prefix in used},
-            "mapping_tool": "emea",
+            "mapping_tool": TOOL,
             "mapping_tool_version": version("emea"),
-            "similarity_measure": "cosine",
         }
+        if measured:
+            slots["similarity_measure"] = "cosine"
         try:
             record = MappingSetRecord.model_validate(slots)
         except ValidationError as error:
@@ -89,6 +124,29 @@ class SSSOM(AlignmentWriter):
         text = StringIO()
         write_metadata(record, text)
         return text.getvalue()
+
+
+def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:
+    """The name of an entity: as other tools write it, or as we encoded it."""
+    for note in row.get("other", "").split("|"):
+        key, _, name = note.partition("=")
+        if key == f"{TOOL}_{side}":
+            return unquote(name)
+    expanded = mappings.expand(row[SIDES[side]], line)
+    ours = row.get("mapping_tool") == TOOL and row[SIDES[side]] != expanded
+    return lengthen(row[SIDES[side]], side, mappings.prefixes) if ours else expanded
+
+
+def _exact_names(names: Names, curies: Names, prefixes: dict[str, str]) -> list[str]:
+    """For each row the names that cannot be told from their CURIEs, because they held percent signs before."""
+    notes = [
+        [
+            f"{TOOL}_{side}={quote(name, safe='/:')}" if lengthen(curie, side, prefixes) != name else ""
+            for name, curie in zip(names[side], curies[side], strict=True)
+        ]
+        for side in SIDES
+    ]
+    return ["|".join(filter(None, row)) for row in zip(*notes, strict=True)]
 
 
 def _vocabularies() -> dict[str, str]:

@@ -2,64 +2,79 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from emea.contracts import AlignmentWriter, GraphReader, PairReader
+from emea.contracts import AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
-from emea.formats._files import decoded_lines, numbered_lines, suffix, writing
-from emea.formats._writing import Column, names, sort_by_name, write_table
+from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._pairs import PairColumns, checked_weight, needed_columns
+from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+from emea.formats._writing import Column, names, six_digits, sort_by_name, write_lines, write_table
 
-TRIPLE_HEADER = ("head", "relation", "tail", "kind")
-PAIR_HEADER = ("source", "target", "weight")
+Row = list[str]
+TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
+PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded", "similarity"), ("", "", "1", "false", "")
+ALIASES = {"confidence": "weight"}  # what our own alignments call it
 ALIGNMENT_HEADER = ("source", "target", "confidence", "similarity")
-BREAK = re.compile(r"[\t\r\n]")
+TRUTH = {"true": True, "1": True, "false": False, "0": False, "": False}
+FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
-class Table(GraphReader, PairReader, AlignmentWriter):
+class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     """One triple or one pair a line; TSV is never quoted, CSV is where it must be."""
 
-    description: ClassVar[str] = "tables of head, relation, tail[, kind] or source, target[, weight] in TSV and CSV"
+    description: ClassVar[str] = (
+        "TSV and CSV tables of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
+    )
     suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt")
     pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # none: as in benchmark folders
 
     def read_graph(self, path: Path) -> Graph:
         """The graph in a table of head, relation, tail, with literals where the column kind says so."""
         columns = GraphColumns()
-        for number, row in _rows_under(path, TRIPLE_HEADER, required=3):
-            kind = row[3].strip().lower() if len(row) > 3 else "entity"
-            if kind not in ("entity", "literal"):
-                raise InputError(f"{path}, line {number}: found the kind '{row[3]}', expected entity or literal")
-            _refuse_breaks(path, number, row[:3] if kind == "entity" else row[:2])
-            if kind == "entity":
-                columns.relate(row[0], row[1], row[2])
-            else:
-                columns.describe(row[0], row[1], row[2])
+        for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
+            add_row(columns, row, path, number)
         return columns.build()
 
+    def write_graph(self, graph: Graph, path: Path) -> None:
+        """Write the triples, and the literals where there are any."""
+        header = needed_header(graph)
+        with writing(path) as file:
+            _write_blocks(file, path, header, (block.select(header) for block in row_blocks(graph)))
+
+    def holds_pairs(self, path: Path) -> bool:
+        """Whether the header, or else the number of columns says so; a third column may be a fraction, a weight."""
+        for _, row in _rows(path):
+            if _header_order(row, PAIR_HEADER, 2):
+                return True
+            return len(row) == 2 or (len(row) in (3, 4) and FRACTION.fullmatch(row[2]) is not None)
+        return False
+
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target, weight, and line: where in the file the pair stands."""
-        sources, targets, weights, lines = [], [], [], []
-        for number, row in _rows_under(path, PAIR_HEADER, required=2):
-            _refuse_breaks(path, number, row[:2])
-            sources.append(row[0])
-            targets.append(row[1])
-            weights.append(_weight(path, number, row[2]) if len(row) > 2 else 1.0)
-            lines.append(number)
-        columns = {
-            "source": pa.array(sources, pa.large_string()),
-            "target": pa.array(targets, pa.large_string()),
-            "weight": pa.array(weights, pa.float32()),
-            "line": pa.array(lines, pa.int64()),
-        }
-        return pa.table(columns)
+        """Columns source, target, weight, excluded, and line: where in the file the pair stands."""
+        columns = PairColumns()
+        for number, (source, target, weight, excluded, _) in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
+            if excluded.strip().lower() not in TRUTH:
+                raise InputError(f"{path}, line {number}: found excluded '{excluded}', expected true or false")
+            number_from_0_to_1 = checked_weight(weight, f"{path}, line {number}")
+            columns.add(source, target, number_from_0_to_1, excluded=TRUTH[excluded.strip().lower()], line=number)
+        return columns.build(path)
+
+    def write_pairs(self, pairs: pa.Table, path: Path) -> None:
+        """Write the names, and weights and exclusions where there are any."""
+        table = needed_columns(pairs)
+        with writing(path) as file:
+            _write_blocks(file, path, table.column_names, [table])
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write the links with confidence and similarity, sorted by name."""
@@ -73,46 +88,68 @@ def write_columns(path: Path, header: Sequence[str], columns: Sequence[Column]) 
         write_table(file, header, columns)
 
 
-def _rows_under(path: Path, header: tuple[str, ...], required: int) -> Iterator[tuple[int, list[str]]]:
-    """The numbered rows below the header, where there is one; all must have as many columns as the first row."""
-    expected = 0
+def _write_blocks(file: BinaryIO, path: Path, header: Sequence[str], blocks: Iterable[pa.Table]) -> None:
+    """Write the header and all blocks of rows, as CSV or TSV."""
+    if suffix(path) == ".csv":
+        writer = csv.writer(codecs.getwriter("utf-8")(file))
+        writer.writerow(header)
+        for block in blocks:
+            writer.writerows(zip(*(_cells(column).to_pylist() for column in block.columns), strict=True))
+        return
+    write_table(file, header, [[]] * len(header))
+    for block in blocks:
+        for column in block.columns:
+            _refuse_breaks(column, path)
+        write_lines(file, [_cells(column) for column in block.columns])
+
+
+def _cells(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if pa.types.is_floating(column.type):
+        return pa.array(six_digits(column.to_numpy()))
+    return column.cast(pa.large_string())
+
+
+def _refuse_breaks(column: pa.ChunkedArray, path: Path) -> None:
+    if pa.types.is_large_string(column.type):
+        found = pc.index(pc.match_substring_regex(column, BREAK.pattern), True).as_py()
+        if found >= 0:
+            what = f"found {column[found].as_py()[:100]!r}, expected text without tab or newline"
+            raise InputError(f"{path} cannot be written: {what}, or CSV or Parquet, which can hold them")
+
+
+def _rows_under(
+    path: Path, header: tuple[str, ...], defaults: tuple[str, ...], required: int
+) -> Iterator[tuple[int, Row]]:
+    """The numbered rows, one cell for each name of the header: the first row names the columns, or they are in order;
+    all rows must have as many as the first."""
+    order: list[int] = []
     for number, row in _rows(path):
-        if not expected:
-            expected = len(row) if required <= len(row) <= len(header) else required
-            if tuple(cell.strip().lower() for cell in row) == header[: len(row)] and len(row) == expected:
+        if not order:
+            order = _header_order(row, header, required)
+            if order:
                 continue
-        if len(row) != expected:
+            order = list(range(len(row) if required <= len(row) <= len(header) else required))
+        if len(row) != len(order):
             separator = "commas" if suffix(path) == ".csv" else "tabs"
-            columns = f"{expected} separated by {separator} ({', '.join(header[:expected])})"
+            columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])})"
             raise InputError(f"{path}, line {number}: found {len(row)} columns, expected {columns}")
-        yield number, row
+        cells = list(defaults)
+        for place, cell in zip(order, row, strict=True):
+            cells[place] = cell
+        yield number, cells
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    if suffix(path) != ".csv":
+def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int]:
+    """For each column its place in the header; none where the row is no header."""
+    given = [ALIASES.get(cell.strip().lower(), cell.strip().lower()) for cell in row]
+    is_header = tuple(given[:required]) == header[:required] and set(given) <= set(header)
+    is_header = is_header and len(set(given)) == len(given)
+    return [header.index(name) for name in given] if is_header else []
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    if suffix(path) == ".csv":
+        yield from quoted_rows(path, decoded_lines(path), ",")
+    else:
         for number, line in numbered_lines(path):
             yield number, line.split("\t")
-        return
-    reader = csv.reader(decoded_lines(path), strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}; expected standard CSV quoting") from error
-
-
-def _refuse_breaks(path: Path, number: int, names: list[str]) -> None:
-    for name in names:
-        if not name or BREAK.search(name):
-            raise InputError(f"{path}, line {number}: found the name {name!r}, expected one without tab or newline")
-
-
-def _weight(path: Path, number: int, text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = -1.0
-    if not 0.0 <= weight <= 1.0:
-        raise InputError(f"{path}, line {number}: found the weight '{text}', expected a number from 0 to 1")
-    return weight

@@ -1,0 +1,121 @@
+"""Parquet: graphs and pairs as tables with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emea.contracts import GraphReader, GraphWriter, PairReader, PairWriter
+from emea.data import Graph
+from emea.errors import InputError
+from emea.formats._columns import GraphColumns
+from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, writing
+from emea.formats._pairs import PairColumns, checked_weight, needed_columns
+from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+
+BATCH = 1 << 14  # rows held as Python values
+ROW_SIZE = 16  # bytes that a row has at least, once it is read
+TRIPLE_DEFAULTS = (None, None, None, ENTITY, "", "")
+PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded"), (None, None, 1.0, False)
+SCHEMA = pa.schema([(name, pa.large_string()) for name in TRIPLE_HEADER])
+
+
+class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
+    """Columns by name, in any order, others ignored; read and written in parts."""
+
+    description: ClassVar[str] = (
+        "Parquet (.parquet) of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
+    )
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+    pair_suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+
+    def read_graph(self, path: Path) -> Graph:
+        """The graph in columns head, relation, tail, with literals where the column kind says so."""
+        columns = GraphColumns()
+        types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
+        with _open(path) as file:
+            for number, row in _rows(file, path, types, TRIPLE_DEFAULTS, required=3):
+                add_row(columns, row, path, number, unit="row")
+        return columns.build()
+
+    def write_graph(self, graph: Graph, path: Path) -> None:
+        """Write the triples, and the literals where there are any."""
+        header = needed_header(graph)
+        schema = pa.schema([SCHEMA.field(name) for name in header])
+        _write(path, schema, (block.select(header) for block in row_blocks(graph)))
+
+    def holds_pairs(self, path: Path) -> bool:
+        """Whether there are columns source and target."""
+        with _open(path) as file:
+            return {"source", "target"} <= {name.lower() for name in file.schema_arrow.names}
+
+    def read_pairs(self, path: Path) -> pa.Table:
+        """Columns source, target, weight, excluded, and the number of each row as its line."""
+        columns = PairColumns()
+        types = dict(zip(PAIR_HEADER, (pa.large_string(), pa.large_string(), pa.float64(), pa.bool_()), strict=True))
+        with _open(path) as file:
+            for number, (source, target, weight, excluded) in _rows(file, path, types, PAIR_DEFAULTS, required=2):
+                columns.add(
+                    source, target, checked_weight(weight, f"{path}, row {number}"), excluded=excluded, line=number
+                )
+        return columns.build(path)
+
+    def write_pairs(self, pairs: pa.Table, path: Path) -> None:
+        """Write the names, and weights and exclusions where there are any."""
+        table = needed_columns(pairs)
+        _write(path, table.schema, [table])
+
+
+def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table]) -> None:
+    with writing(path) as file, pq.ParquetWriter(file, schema) as writer:
+        for block in blocks:
+            writer.write_table(block)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[pq.ParquetFile]:
+    """The file, with the errors of its reader as ours; packed once more, it is unpacked in memory."""
+    with open_bytes(path) as raw:
+        try:
+            packed = path.suffix.lower() == ".gz"
+            source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
+            with pq.ParquetFile(source, pre_buffer=False) as file:
+                size = source.size()
+                if expands_too_far(file.metadata.num_rows * ROW_SIZE, size):
+                    found = f"{file.metadata.num_rows:,} rows in {size:,} bytes"
+                    raise InputError(f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many bytes")
+                yield file
+        except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+            raise InputError(f"{path} cannot be read: {one_line(str(error))}; expected Parquet") from error
+
+
+def _rows(
+    file: pq.ParquetFile, path: Path, types: dict[str, pa.DataType], defaults: Sequence[object], required: int
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The numbered rows, one cell for each of the named columns, and the default where it is absent or empty."""
+    found = [name.lower() for name in file.schema_arrow.names]
+    for name in list(types)[:required]:
+        if found.count(name) != 1:
+            listed = ", ".join(file.schema_arrow.names[:10]) or "none"
+            raise InputError(f"{path}: found the columns {listed}, expected one named {name}")
+    number = 0
+    for batch in file.iter_batches(BATCH, use_threads=False):
+        batch.validate(full=True)
+        cells = []
+        for (name, data_type), default in zip(types.items(), defaults, strict=True):
+            values = batch.column(found.index(name)).cast(data_type).to_pylist() if name in found else None
+            cells.append([default] * batch.num_rows if values is None else [_or(value, default) for value in values])
+        for row in zip(*cells, strict=True):
+            number += 1
+            if None in row[:required]:
+                raise InputError(f"{path}, row {number}: found an empty cell, expected {list(types)[row.index(None)]}")
+            yield number, row
+
+
+def _or(value: object, default: object) -> object:
+    return default if value is None else value

@@ -1,0 +1,110 @@
+"""Files that cannot be read or written at all, and those that expand without end."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from emea.errors import InputError
+from emea.formats import _files, convert, read_graph, read_pair_names
+
+BOMBS = {
+    "graph.nt.gz": b"<a:a> <a:p> <a:b> .\n" * 50_000,
+    "graph.tsv.gz": b"a\tp\tb\n" * 100_000,
+    "graph.rdf.gz": b"<!-- -->\n" + b" " * 900_000,
+    "graph.parquet.gz": bytes(1_000_000),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_an_archive_that_expands_too_far_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "EXPANDED_SIZE", 100_000)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(BOMBS[name]))
+    with pytest.raises(
+        InputError, match=r"found more than 100,000 bytes in .* packed ones, expected at most 200 times"
+    ):
+        read_graph(path)
+
+
+def test_a_large_archive_that_expands_little_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "EXPANDED_SIZE", 1_000)
+    path = tmp_path / "graph.tsv.gz"
+    path.write_bytes(gzip.compress(b"".join(b"%d\tp\t%d\n" % (n, n * 7919 % 1000) for n in range(1000))))
+    assert len(read_graph(path).triples) == 1000
+
+
+def test_a_file_without_permission_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "graph.nt"
+    path.write_text("")
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError, match=r"graph\.nt cannot be read: .*Permission denied"):
+        read_graph(path)
+    with (
+        pytest.raises(InputError, match=r"graph\.tsv cannot be written: Permission denied"),
+        _files.writing(tmp_path / "graph.tsv"),
+    ):
+        pass
+
+
+def test_an_impossible_name_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read: .*File name too long"):
+        read_graph(tmp_path / f"{'x' * 300}.nt")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("pairs.tsv", "a\tb\nc\n", "line 2: found 1 columns, expected 2"),
+        ("pairs.csv", 'a,b\n"c,d\n', "line 2: .*expected standard CSV quoting"),
+        (
+            "pairs.tsv",
+            "source\ttarget\texcluded\na\tb\tmaybe\n",
+            "line 2: found excluded 'maybe', expected true or false",
+        ),
+        (
+            "pairs.nt",
+            "<a:a> <a:p> <a:b> .\n",
+            "found no pairs but 1 with other relations, expected triples with .*sameAs",
+        ),
+        (
+            "pairs.nt",
+            '<a:a> <http://www.w3.org/2002/07/owl#sameAs> "b" .\n',
+            'found <a:a> paired with "b", expected IRIs',
+        ),
+        ("pairs.nt", "<a:a> <http://www.w3.org/2002/07/owl#sameAs> <a:b>", "line 1: .*expected N-Triples"),
+    ],
+)
+def test_bad_pairs_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_pair_names(tmp_path / name)
+    assert name in str(caught.value)
+
+
+def test_triples_inside_triples_do_not_overflow(tmp_path: Path) -> None:
+    path = tmp_path / "graph.ttl"
+    path.write_text("<a:a> <a:p> " + "<<( <a:a> <a:p> " * 30_000 + "<a:b>" + " )>>" * 30_000 + " .")
+    with pytest.raises(InputError, match="found more than 1,000 triples as nodes"):
+        read_graph(path)
+
+
+def test_a_failed_conversion_leaves_the_old_file(tmp_path: Path) -> None:
+    source, target = tmp_path / "graph.csv", tmp_path / "graph.tsv"
+    source.write_text('head,relation,tail,kind\na,p,"x\ny",literal\n')
+    target.write_text("old")
+    with pytest.raises(InputError, match=r"graph\.tsv cannot be written: found 'x\\ny', expected text without tab"):
+        convert(source, target)
+    assert target.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [source, target]
+
+
+def test_a_folder_in_the_way_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "graph.tsv").write_text("a\tp\tb\n")
+    (tmp_path / "graph.csv").mkdir()
+    with pytest.raises(InputError, match=r"graph\.csv cannot be written: Is a directory"):
+        convert(tmp_path / "graph.tsv", tmp_path / "graph.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.csv", "graph.tsv"]

@@ -1,0 +1,45 @@
+"""A small share of what `make fuzz` runs."""
+
+import random
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from fuzzing import SECONDS, Subject, mutate, run_case, subjects
+
+CASES = 400
+MEMORY = 500 << 20  # bytes that all cases together may need beyond what was used before
+
+
+def test_readers_and_settings_end_well_or_with_our_error(tmp_path: Path) -> None:
+    names = {subject.name for subject in subjects()}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seen, slowest = set(), 0.0
+    for seed in range(CASES):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        started = time.perf_counter()
+        seen.add(run_case(seed, folder))
+        slowest = max(slowest, time.perf_counter() - started)
+    assert len(seen) > 0.9 * len(names)
+    assert slowest < SECONDS
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
+
+
+@pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.name)
+def test_the_files_are_read_before_they_are_broken(tmp_path: Path, subject: Subject) -> None:
+    for name, content in subject.files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    subject.run(tmp_path)
+
+
+def test_mutations_are_repeatable_and_change_something() -> None:
+    content = b"some bytes that are broken in many ways"
+    mutated = [mutate(content, random.Random(seed)) for seed in range(200)]
+    assert mutated == [mutate(content, random.Random(seed)) for seed in range(200)]
+    assert sum(each != content for each in mutated) > 150
+    assert len(set(mutated)) > 150

@@ -1,0 +1,86 @@
+"""Parquet: columns by name, and what is refused."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from small_graphs import literal_names, triple_names
+
+from emea.errors import InputError
+from emea.formats import _files
+from emea.formats.parquet import Parquet
+
+STRING = "http://www.w3.org/2001/XMLSchema#string"
+LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+
+def written(tmp_path: Path, columns: dict[str, list[object] | pa.Array]) -> Path:
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+    return path
+
+
+def test_columns_by_name_in_any_order(tmp_path: Path) -> None:
+    columns: dict[str, list[object] | pa.Array] = {
+        "note": [1, 2, 3, 4],
+        "Tail": ["b", "x\ny", "é", "5"],
+        "head": pa.array(["a", "a", "b", "b"]).dictionary_encode(),
+        "relation": [7, 7, 7, 8],
+        "kind": [None, "literal", "literal", "literal"],
+        "language": ["", None, "FR", ""],
+        "datatype": [None, None, None, "urn:number"],
+    }
+    graph = Parquet().read_graph(written(tmp_path, columns))
+    assert triple_names(graph) == {("a", "7", "b")}
+    assert literal_names(graph) == {
+        ("a", "7", "x\ny", STRING, ""),
+        ("b", "7", "é", LANGUAGE_STRING, "fr"),
+        ("b", "8", "5", "urn:number", ""),
+    }
+
+
+def test_pairs(tmp_path: Path) -> None:
+    columns: dict[str, list[object] | pa.Array] = {"source": ["a", "b"], "target": ["x", "y"], "weight": [None, 0.5]}
+    path = written(tmp_path, columns)
+    pairs = Parquet().read_pairs(path)
+    assert pairs["weight"].to_pylist() == [1, 0.5]
+    assert pairs["excluded"].to_pylist() == [False, False]
+    assert Parquet().holds_pairs(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"head": ["a"], "tail": ["b"]}, "found the columns head, tail, expected one named relation"),
+        ({"head": ["a"], "relation": ["p"], "tail": [None]}, "row 1: found an empty cell, expected tail"),
+        ({"head": ["a", ""], "relation": ["p", "p"], "tail": ["b", "b"]}, "row 2: found the name ''"),
+        ({"head": ["a"], "relation": ["p"], "tail": ["b"], "kind": ["thing"]}, "row 1: found the kind 'thing'"),
+        ({"head": [b"\xff"], "relation": ["p"], "tail": ["b"]}, "cannot be read: .*expected Parquet"),
+        ({"head": [["a"]], "relation": ["p"], "tail": ["b"]}, "cannot be read: .*expected Parquet"),
+    ],
+)
+def test_bad_graphs_are_refused(tmp_path: Path, columns: dict[str, list[object] | pa.Array], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Parquet().read_graph(written(tmp_path, columns))
+
+
+def test_bad_pairs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"row 2: found the weight '1\.5', expected a number from 0 to 1"):
+        Parquet().read_pairs(written(tmp_path, {"source": ["a", "b"], "target": ["x", "y"], "weight": [1.0, 1.5]}))
+
+
+def test_other_files_and_truncated_ones_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, {"source": ["a"], "target": ["x"]})
+    for content in (path.read_bytes()[:-20], b"source\ttarget\n", b""):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"table\.parquet cannot be read: .*expected Parquet"):
+            Parquet().read_pairs(path)
+
+
+def test_few_bytes_with_many_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pairs.parquet"
+    pq.write_table(pa.table({"source": ["a"] * 100_000, "target": ["x"] * 100_000}), path)
+    monkeypatch.setattr(_files, "EXPANDED_SIZE", 100_000)
+    with pytest.raises(InputError, match=r"found 100,000 rows in .* bytes, expected at most 200 times"):
+        Parquet().read_pairs(path)

@@ -1,0 +1,62 @@
+"""Files that are read well, for the fuzzer to break."""
+
+RDF_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE rdf:RDF [<!ENTITY xsd "http://www.w3.org/2001/XMLSchema#">]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://example.org/">
+  <e:City rdf:about="http://example.org/Zürich"><e:name xml:lang="de">Zürich</e:name>
+    <e:size rdf:datatype="&xsd;int">3</e:size><e:in><rdf:Description rdf:nodeID="x"/></e:in></e:City>
+</rdf:RDF>
+"""
+ALIGNMENT = """<?xml version='1.0' encoding='iso-8859-1'?>
+<rdf:RDF xmlns='http://knowledgeweb.semanticweb.org/heterogeneity/alignment#'
+  xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><Alignment><xml>yes</xml><level>0</level><type>**</type>
+<map><Cell><entity1 rdf:resource='http://example.org/Zürich'/><entity2 rdf:resource='http://example.org/d'/>
+<relation>=</relation><measure rdf:datatype='http://www.w3.org/2001/XMLSchema#float'>1.0</measure></Cell></map>
+</Alignment></rdf:RDF>
+"""
+FOREIGN_SSSOM = '''# curie_map:
+#   ex: http://example.org/
+# mapping_set_id: https://example.org/set
+# license: https://example.org/licence
+# subject_source: ex:one
+subject_id\tsubject_label\tpredicate_id\tpredicate_modifier\tobject_id\tmapping_justification\tconfidence
+ex:d\t"say ""d"""\tskos:exactMatch\t\tex:d\tsemapv:ManualMappingCuration\t0.9
+ex:d\t\tskos:broadMatch\tNot\tex:d\tsemapv:ManualMappingCuration\t
+ex:d\t\towl:sameAs\tNot\tex:b%20c\tsemapv:ManualMappingCuration\t1
+ex:d\t\towl:sameAs\t\tsssom:NoTermFound\tsemapv:ManualMappingCuration\t
+'''
+OPENEA = {
+    "rel_triples_1": "a r b\nb r c\n",
+    "rel_triples_2": "x s y\n",
+    "attr_triples_1": 'a p "1"^^<http://www.w3.org/2001/XMLSchema#int>\na p "é"@fr\n',
+    "ent_links": "a x\nb y\n",
+    "721_5fold/1/train_links": "a x\n",
+    "721_5fold/1/valid_links": "b y\n",
+    "721_5fold/1/test_links": "c z\n",
+}
+IDS = {
+    "ent_ids_1": "2 a\n1 é\n0 c\n",
+    "ent_ids_2": "0 z\n3 y\n1 w\n2 x\n",
+    "rel_ids_1": "0 r\n",
+    "rel_ids_2": "0 s\n",
+    "triples_1": "2 0 1\n1 0 0\n",
+    "triples_2": "2 0 3\n",
+    "sup_ent_ids": "2 2\n",
+    "val_ent_ids": "1 3\n",
+    "ref_ent_ids": "0 0\n",
+}
+SETTINGS = """seed = 3
+device = "cpu"
+[em]
+encoder = "propagation"
+rules = ["paris"]
+rounds = 2
+minimum = 0.8
+[similarity]
+candidates = 10
+measure = "csls"
+[encoders.propagation]
+[rules.paris]
+[run]
+source = "a"
+"""

@@ -1,0 +1,104 @@
+"""Someone else's encoder and rule, in a file of their own, as the README shows it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from emea.cli import main
+
+MODULE = """
+import torch
+from emea.contracts import Encoder, PluginSettings, Rule
+from emea.data import Embeddings
+
+class MySettings(PluginSettings):
+    dimension: int = 64
+    spoil: bool = False
+
+class MyModel(Encoder):
+    Settings = MySettings
+
+    @classmethod
+    def features(cls, settings): return settings.dimension
+
+    def __init__(self, task, settings, device):
+        self.sizes = len(task.source.entities), len(task.target.entities)
+        self.settings = settings
+        assert not len(task.seeds) and not len(task.validation)
+
+    def fit(self, pairs, generator):
+        shapes = [(size, self.settings.dimension) for size in self.sizes]
+        source, target = (torch.nn.functional.normalize(torch.randn(shape, generator=generator)) for shape in shapes)
+        target[pairs.target] = source[pairs.source]
+        if self.settings.spoil:
+            source[0] = float("nan")
+        return Embeddings(source, target)
+
+class MyRule(Rule):
+    def __init__(self, task, settings, device): ...
+
+    def factors(self, beliefs): return torch.zeros_like(beliefs.forward)
+
+class Short(MyRule):
+    def factors(self, beliefs): return torch.zeros(3)
+
+class Unfinished(Encoder):
+    pass
+"""
+CHOSEN = ["--set", "em.encoder=mine:MyModel", "--set", "em.rules=paris,mine:MyRule", "--set", "em.rounds=1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mine.py").write_text(MODULE)
+    edges = [(number, number % 3, number * 7 % 40) for number in range(40)]
+    for side in ("a", "b"):
+        rows = [f"urn:{side}:{head}\turn:{side}:r{relation}\turn:{side}:{tail}" for head, relation, tail in edges]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "seeds.tsv").write_text("".join(f"urn:a:{number}\turn:b:{number}\n" for number in range(25)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    return tmp_path
+
+
+def emea(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["emea", "align", "a.tsv", "b.tsv", "--seeds", "seeds.tsv", "--json", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ["--set", 'encoders."mine:MyModel".dimension=32']
+    assert emea(monkeypatch, *CHOSEN, *own) == 0
+    weights = [json.loads(line)["weights"] for line in (folder / "run" / "rounds.jsonl").read_text().splitlines()]
+    assert all(set(each) == {"paris", "mine:MyRule"} for each in weights)
+    assert "dimension = 32" in (folder / "run" / "settings.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ['encoders."mine:MyModel".spoil=true'],
+            "encoder 'mine:MyModel' gave [40, 64] embeddings, expected [40, features]",
+        ),
+        (["em.rules=mine:Short"], "rule 'mine:Short' gave [3] factors"),
+        (["em.encoder=mine:Unfinished"], "'mine:Unfinished' is no whole encoder: it lacks __init__, features, fit"),
+        (["em.encoder=mine:Missing"], "'mine:Missing' is no encoder"),
+        (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),
+    ],
+)
+def test_one_that_breaks_its_contract_is_named(
+    options: list[str],
+    message: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = [part for option in options for part in ("--set", option)]
+    assert emea(monkeypatch, *CHOSEN, *settings) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

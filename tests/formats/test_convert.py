@@ -46,7 +46,7 @@ graphs = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs)
 def test_every_graph_format_gives_back_what_it_was_given(
     tmp_path_factory: pytest.TempPathFactory, graph: Graph
@@ -90,7 +90,7 @@ def content(pairs: pa.Table) -> list[tuple[str, str, float, bool]]:
     return list(zip(*(pairs[name].to_pylist() for name in columns), strict=True))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rows_of_pairs)
 def test_every_pair_format_gives_back_what_it_was_given(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, float, bool]]

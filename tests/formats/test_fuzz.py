@@ -1,12 +1,19 @@
 """A small share of what `make fuzz` runs."""
 
+import gzip
 import random
 import resource
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from emea.errors import EmeaError
+from emea.formats import read_graph, read_pair_names
+from emea.settings import load
 from fuzzing import SECONDS, Subject, mutate, run_case, subjects
 
 CASES = 400
@@ -26,6 +33,18 @@ def test_readers_and_settings_end_well_or_with_our_error(tmp_path: Path) -> None
     assert len(seen) > 0.9 * len(names)
     assert slowest < SECONDS
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
+
+
+FILES = sorted({name for subject in subjects() for name in subject.files if "." in name})
+
+
+@given(st.sampled_from(FILES), st.one_of(st.binary(max_size=200), st.text(max_size=100).map(str.encode)))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("any") / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    for read in (read_graph, read_pair_names, lambda config: load(config=config)):
+        with suppress(EmeaError):
+            read(path)
 
 
 @pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.name)

@@ -170,7 +170,7 @@ def _assigned(assignment: str) -> dict[str, Any]:
                 return tomllib.loads(f"{key} = {value}")
         except tomllib.TOMLDecodeError:
             continue
-    raise SettingsError(f"found '{assignment}', expected KEY=VALUE such as em.rounds=5")
+    raise SettingsError(f"found {assignment!r}, expected KEY=VALUE such as em.rounds=5")
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

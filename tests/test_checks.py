@@ -6,7 +6,7 @@ import torch
 from emea.checks import check, reachable
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
-from emea.estimate import Estimate, NotEnoughMemoryError, estimate, free_memory, require
+from emea.estimate import Estimate, NotEnoughMemoryError, estimate, fitted, free_memory
 from emea.examples import read_example
 from emea.settings import load
 
@@ -67,13 +67,23 @@ def test_the_estimate_grows_with_what_it_depends_on() -> None:
 
 
 def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
+    task, _ = read_example("world")
     needed = Estimate(pairs=10, features=10, memory=8e9, free=2e9, seconds=1)
     with pytest.raises(
         NotEnoughMemoryError, match=r"needs about 8.0 GB and 2.0 GB are free; --set similarity"
     ) as caught:
-        require(needed, load())
+        fitted(task, load(), needed)
     assert caught.value.exit_code == 3
-    require(Estimate(pairs=10, features=10, memory=1e9, free=2e9, seconds=1), load())
+
+
+def test_blocks_are_as_small_as_free_memory_asks_for() -> None:
+    task, _ = read_example("world")
+    settings = load()
+    blocks = 4 * 3 * settings.similarity.rows(3132) * 3132
+    enough = Estimate(pairs=10, features=10, memory=1e9, free=1e9, seconds=1)
+    assert fitted(task, settings, enough) is settings
+    tight = Estimate(pairs=10, features=10, memory=1e9, free=1e9 - blocks / 2, seconds=1)
+    assert fitted(task, settings, tight).similarity.block == settings.similarity.rows(3132) // 2
 
 
 def test_free_memory_is_told() -> None:

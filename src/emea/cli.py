@@ -23,7 +23,7 @@ from emea.checks import check
 from emea.contracts import Encoder, Format, Rule
 from emea.em import Result, Round
 from emea.errors import EmeaError, InputError, SettingsError
-from emea.estimate import Estimate, estimate, require
+from emea.estimate import Estimate, estimate, fitted
 from emea.finished import evaluate_run
 from emea.formats import convert as write_converted
 from emea.inputs import Inputs
@@ -228,7 +228,7 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
     if job.dry_run:
         _show_estimate(needed, chosen, as_json=as_json)
         return
-    require(needed, chosen)
+    chosen = fitted(task, chosen, needed)
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -19,6 +19,7 @@ INTERPRETER = 0.5e9  # bytes: Python, torch, arrow
 COPIES = 4.5  # of the embeddings alive at once: views, their concatenation, this round's and the last one's
 PAIR = 190  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
 BLOCKS = 3  # of the similarity matrix: itself, its transpose, what top-k needs
+SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 2.2  # time of the search over that of its matrix product
 PAIR_WORK, EDGE_WORK = 500_000, 1500  # floating-point operations worth the time of one pair, of one edge × feature
 
@@ -55,10 +56,16 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     return Estimate(pairs, features, memory, free_memory(device), seconds)
 
 
-def require(needed: Estimate, settings: Settings) -> None:
-    """Refuse a run that does not fit."""
+def fitted(task: Task, settings: Settings, needed: Estimate) -> Settings:
+    """The settings with blocks as small as the free memory asks for; a run that fits with none is refused."""
     if needed.memory <= needed.free:
-        return
+        return settings
+    targets = len(task.target.entities)
+    spare = needed.free - (needed.memory - 4 * BLOCKS * settings.similarity.rows(targets) * targets)
+    block = int(spare / (4 * BLOCKS * targets))
+    if block >= SMALLEST_BLOCK:
+        similarity = settings.similarity.model_copy(update={"block": block})
+        return settings.model_copy(update={"similarity": similarity})
     share = needed.free / needed.memory
     candidates = max(10, int(settings.similarity.candidates * share / 2))
     raise NotEnoughMemoryError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,10 +23,23 @@ class PluginSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a fit has come."""
+
+    turn: int  # of semi-supervised training; 0 otherwise
+    epoch: int  # whole epochs
+    epochs: int
+    loss: float
+    pairs: int  # trained on
+    seconds_left: float
+
+
 class Encoder(ABC):
     """Turns pairs believed to be equal into embeddings of both graphs."""
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
+    report: Callable[[Progress], None] = staticmethod(lambda _: None)  # to be called now and then by a fit that is long
 
     @classmethod
     @abstractmethod

@@ -68,3 +68,20 @@ def nearest(
     source_place, target_place = torch.argsort(source_order), torch.argsort(target_order)
     forward = torch.cat(cosines)[source_place], torch.cat(ids)[source_place]
     return forward, (best[target_place], best_id[target_place])
+
+
+def nearest_alike(vectors: Tensor, count: int, rows: Tensor | None = None, block: int = 1024) -> Tensor:
+    """Ids of the `count` entities of the same graph nearest to each (or to some), itself left out, [rows, count].
+
+    The vectors have length 1. Exact ties fall as a random order has it.
+    """
+    rows = torch.arange(len(vectors), device=vectors.device) if rows is None else rows
+    order = torch.randperm(len(vectors), generator=torch.Generator().manual_seed(0)).to(vectors.device)
+    place = torch.argsort(order)
+    shuffled = vectors[order].T.contiguous()
+    found = []
+    for part in torch.split(rows, block):
+        similarity = vectors[part] @ shuffled  # [block, entities]
+        similarity.scatter_(1, place[part][:, None], -torch.inf)
+        found.append(order[similarity.topk(min(count, len(vectors) - 1), 1).indices])
+    return torch.cat(found) if found else rows.new_empty(0, min(count, len(vectors) - 1))

@@ -1,0 +1,187 @@
+"""AliNet: one-hop means and two-hop attention, joined by a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import leaky_relu, normalize
+from torch.optim import Optimizer
+
+from emea.contracts import PluginSettings
+from emea.data import Embeddings, Links, Task
+from emea.encoders._joined import Joined
+from emea.kernels.joins import lookup
+from emea.kernels.messages import Pattern, edge_softmax, mean, products, weighted_sum
+from emea.similarity import nearest_alike
+from emea.training import TrainedEncoder, TrainingSettings, uniform
+
+SMALLEST = 1e-12  # under a root, so that its slope is a number
+
+
+class AliNetSettings(TrainingSettings):
+    """As published: 500, 400 and 300 dimensions."""
+
+    epochs: int = Field(400, ge=1, description="of the first fit")
+    more_epochs: int = Field(60, ge=1, description="of each later fit, which goes on from the last")
+    turn_epochs: int = Field(60, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    learning_rate: float = Field(0.001, gt=0, description="step of the optimiser")
+    dimensions: tuple[int, ...] = Field((500, 400, 300), min_length=1, description="of the input and of each layer")
+    frequent: int = Field(50, ge=1, description="relation pairs along which as many entities reach others count")
+    fan: float = Field(2.0, ge=1, description="… if they reach no more than this many each, on average")
+    busiest: int = Field(100, ge=1, description="paths do not pass through entities with more edges")
+    margin: float = Field(1.5, ge=0, description="λ: how far apart negatives shall be")
+    negatives: int = Field(10, ge=1, description="for each side of a pair")
+    near: int = Field(200, ge=1, description="negatives are drawn from as many nearest entities of the counterpart")
+    refresh: int = Field(10, ge=1, description="epochs after which the nearest are looked up again")
+    negative_weight: float = Field(0.1, ge=0, description="α₁: weight of the negatives")
+    relation_weight: float = Field(0.01, ge=0, description="α₂: weight of the relation loss")
+    triples: int = Field(20000, ge=1, description="drawn for each step of the relation loss")
+    augmented: bool = Field(True, description="link entities whose counterparts are linked in the other graph")
+
+
+class AliNet(TrainedEncoder):
+    """Sun et al. (AAAI 2020).
+
+    Layer: h¹_i = tanh(Σ_{j∈N₁(i)∪i} W₁h_j / c_i), c_i their number; h²_i = tanh(Σ_{j∈N₂(i)∪i} α_ij W₂h_j) with
+    α = softmax of LeakyReLU((M₁h_i)·(M₂h_j)); h_i = g∘h¹ + (1 − g)∘h², g = sigmoid(M h² + b). N₂ are the entities two
+    steps away along relation pairs that are frequent. Embedding: the normalised layers, concatenated. Loss:
+
+        Σ_pairs ‖h_i − h_j‖ + α₁ Σ_negatives relu(λ − ‖h_i − h_j‖) + α₂ Σ_r mean over its triples of ‖h_s − h_o − r‖,
+
+    r the mean of h_s − h_o over the triples of r. Where the counterparts of two entities are linked in the other graph,
+    they are linked here, too.
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = AliNetSettings
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """All layers."""
+        assert isinstance(settings, AliNetSettings)
+        return sum(settings.dimensions)
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, AliNetSettings)
+        super().__init__(task, settings, device)
+        self.settings = settings
+        self.graph = Joined.build(task, device)
+        self.one_hop, self.two_hop = self.graph.nearby, two_hops(self.graph, settings)
+        edges, triples = self.graph, torch.arange(len(self.graph.head), device=device)
+        self.heads = Pattern(edges.relation, edges.head, (edges.relations, edges.entities))
+        self.tails = Pattern(edges.relation, edges.tail, (edges.relations, edges.entities))
+        self.triples = triples
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Entities, and for each layer W₁, W₂, M₁, M₂, M and b."""
+        dimensions = self.settings.dimensions
+        values = {"entities": uniform((self.graph.entities, dimensions[0]), generator)}
+        for layer, (width, out) in enumerate(zip(dimensions, dimensions[1:], strict=False)):
+            for name, shape in {
+                "one_hop": (width, out),
+                "two_hop": (width, out),
+                "centre": (width, width),
+                "neighbour": (width, width),
+                "gate": (out, out),
+            }.items():
+                values[f"{layer}.{name}"] = uniform(shape, generator)
+            values[f"{layer}.bias"] = torch.zeros(out)
+        return values
+
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """Adam."""
+        return torch.optim.Adam(parameters, lr=self.settings.learning_rate)
+
+    def prepare(self, pairs: Links) -> None:
+        """Link entities whose counterparts are linked."""
+        self.one_hop = augmented(self.graph, pairs) if self.settings.augmented else self.graph.nearby
+
+    def output(self) -> Tensor:
+        """All layers, normalised, [entities, features]."""
+        layers = [self.parameters["entities"]]
+        for layer in range(len(self.settings.dimensions) - 1):
+            layers.append(self._layer(layers[-1], f"{layer}."))
+        return normalize(torch.cat([normalize(layer, dim=1) for layer in layers], 1), dim=1)
+
+    def _layer(self, h: Tensor, layer: str) -> Tensor:
+        weights = {name.removeprefix(layer): value for name, value in self.parameters.items() if name.startswith(layer)}
+        near = torch.tanh(mean(self.one_hop, h @ weights["one_hop"]))  # h¹
+        logits = products(self.two_hop, h @ weights["centre"], h @ weights["neighbour"])
+        attention = edge_softmax(leaky_relu(logits, 0.2), self.two_hop.row, self.graph.entities)
+        far = torch.tanh(weighted_sum(self.two_hop, attention, h @ weights["two_hop"]))  # h²
+        gate = torch.sigmoid(far @ weights["gate"] + weights["bias"])
+        return gate * near + (1 - gate) * far
+
+    def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
+        """One batch of all pairs, with random entities of the other graph as negatives of each side."""
+        settings, graph = self.settings, self.graph
+        h = self.output()
+        left, right = graph.pairs(pairs)
+        if self.epoch % settings.refresh == 0:
+            self._look_around(pairs, h.detach())
+        shape = (len(pairs), settings.negatives)
+        apart = []
+        for ends, others in ((left, self.buffers["near_target"]), (right, self.buffers["near_source"])):
+            drawn = torch.randint(others.shape[1], shape, generator=generator, device=self.device)
+            apart.append(distance(h[ends][:, None], h[others.gather(1, drawn)]))
+        negatives = torch.relu(settings.margin - torch.cat(apart, 1)).sum(1)
+        loss = (pairs.weight * (distance(h[left], h[right]) + settings.negative_weight * negatives)).sum()
+        if settings.relation_weight:
+            loss = loss + settings.relation_weight * self.relation_loss(h, generator)
+        yield loss
+
+    def _look_around(self, pairs: Links, h: Tensor) -> None:
+        """The entities nearest to each pair's source and target, each in its own graph."""
+        source, target = self.graph.split(h).source, self.graph.split(h).target
+        self.buffers["near_source"] = nearest_alike(source, self.settings.near, pairs.source)
+        self.buffers["near_target"] = nearest_alike(target, self.settings.near, pairs.target) + self.graph.sources
+
+    def relation_loss(self, h: Tensor, generator: torch.Generator) -> Tensor:
+        """Σ_r mean over its triples of ‖h_s − h_o − r‖, estimated from triples drawn at random."""
+        graph, count = self.graph, self.settings.triples
+        relations = mean(self.heads, h) - mean(self.tails, h)
+        drawn = torch.randint(len(graph.head), (count,), generator=generator, device=self.device)
+        apart = distance(h[graph.head[drawn]] - h[graph.tail[drawn]], relations[graph.relation[drawn]])
+        return (apart * self.heads.share[drawn]).sum() * (len(graph.head) / count)
+
+    def embed(self) -> Embeddings:
+        """The output, scaled to length 1."""
+        return self.graph.split(self.output())
+
+
+def distance(first: Tensor, second: Tensor) -> Tensor:
+    """‖first − second‖ of the last dimension."""
+    return ((first - second).square().sum(-1) + SMALLEST).sqrt()
+
+
+def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:
+    """N₂(i) ∪ i: ends of two-step paths along frequent relation pairs that lead to few entities each."""
+    first, second = graph.two_steps(settings.busiest)
+    kind = graph.relation[first] * graph.relations + graph.relation[second]
+    kinds, kind = torch.unique(kind, return_inverse=True)
+    paths = torch.bincount(kind, minlength=len(kinds))
+    starts = torch.unique(kind * graph.entities + graph.head[first]) // graph.entities
+    starts = torch.bincount(starts, minlength=len(kinds))
+    taken = ((starts >= settings.frequent) & (paths <= settings.fan * starts))[kind]
+    loops = torch.arange(graph.entities, device=graph.device) * (graph.entities + 1)
+    reached = graph.head[first[taken]] * graph.entities + graph.tail[second[taken]]
+    key = torch.unique(torch.cat([reached, loops]))
+    return Pattern(key // graph.entities, key % graph.entities, (graph.entities, graph.entities))
+
+
+def augmented(graph: Joined, pairs: Links) -> Pattern:
+    """N₁(i) ∪ i, with an edge between two entities whose counterparts have one."""
+    left, right = graph.pairs(pairs)
+    known, counterpart = torch.sort(torch.cat([left, right]))
+    counterpart = torch.cat([right, left])[counterpart]
+    once = torch.ones(len(known), dtype=torch.bool, device=graph.device)
+    once[1:] = known[1:] != known[:-1]  # the first counterpart, where an entity has several
+    known, counterpart = known[once], counterpart[once]
+    head, tail = lookup(known, graph.head), lookup(known, graph.tail)
+    both = (head >= 0) & (tail >= 0)
+    added = counterpart[head[both]] * graph.entities + counterpart[tail[both]]
+    key = torch.unique(torch.cat([graph.nearby.row * graph.entities + graph.nearby.column, added]))
+    return Pattern(key // graph.entities, key % graph.entities, (graph.entities, graph.entities))

@@ -1,0 +1,176 @@
+"""Dual-AMN: reflection with relation attention, proxies that see both graphs at once, and a loss over all entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn.functional import normalize
+from torch.optim import Optimizer
+
+from emea.contracts import PluginSettings
+from emea.data import Embeddings, Links, Task
+from emea.encoders._joined import Joined
+from emea.encoders._reflection import Reflections
+from emea.kernels.messages import mean
+from emea.training import TrainedEncoder, TrainingSettings, dropped, uniform
+
+VIEWS = ("entity", "relation")
+
+
+class DualAMNSettings(TrainingSettings):
+    """As published, except that an epoch has a least length, so that few pairs are trained on as long as many."""
+
+    epochs: int = Field(20, ge=1, description="of the first fit")
+    more_epochs: int = Field(5, ge=1, description="of each later fit, which goes on from the last")
+    turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
+    depth: int = Field(2, ge=0, description="layers")
+    proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
+    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
+    batch: int = Field(1024, ge=1, description="pairs for each step")
+    least_pairs: int = Field(4500, ge=1, description="fewer pairs are repeated in an epoch until it has as many")
+    margin: float = Field(1.0, ge=0, description="γ of the loss")
+    scale: float = Field(30.0, gt=0, description="λ of the loss: how much the hardest negatives count")
+    shift: float = Field(10.0, description="τ of the loss")
+
+
+class DualAMN(TrainedEncoder):
+    """Mao et al. (WWW 2021).
+
+    Layer: h_i ← tanh(Σ_{j,r} α_ijr M_r h_j), α = softmax over the edges of i of v·r̂, with RREA's reflection M_r. Two
+    encoders of their own, one for the mean of the neighbours' vectors (the entity's own included), one for the mean of
+    its relations' vectors; h is the concatenation of all depths. Proxies q_p, shared by both graphs:
+
+        β = softmax_p cos(h, q_p),   h' = h − Σ_p β_p q_p,   η = sigmoid(W h' + b),   out = η∘h + (1 − η)∘h'.
+
+    Loss of a pair (l, r), all other entities e as negatives, d the squared distance, and likewise with r for l:
+
+        ℓ_e = γ + d(l, r) − d(l, e),   standardised over e (mean and deviation without gradient),   log Σ_e exp(λ·ℓ_e + τ).
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """Two views of depth + 1 vectors."""
+        assert isinstance(settings, DualAMNSettings)
+        return 2 * (settings.depth + 1) * settings.dimension
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, DualAMNSettings)
+        super().__init__(task, settings, device)
+        self.settings = settings
+        self.graph = Joined.build(task, device)
+        self.reflections = Reflections.build(self.graph)
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Entities and relations, and for each view attention, proxies and gate."""
+        settings, width = self.settings, (self.settings.depth + 1) * self.settings.dimension
+        values = {
+            "entities": uniform((self.graph.entities, settings.dimension), generator),
+            "relations": uniform((self.graph.relations, settings.dimension), generator),
+        }
+        for view in VIEWS:
+            values[f"{view}.attention"] = uniform((settings.depth, settings.dimension), generator)
+            values[f"{view}.proxies"] = uniform((settings.proxies, width), generator)
+            values[f"{view}.gate"] = uniform((width, width), generator)
+            values[f"{view}.bias"] = torch.zeros(width)
+        return values
+
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """RMSprop with decay 0.9."""
+        return torch.optim.RMSprop(parameters, lr=self.settings.learning_rate, alpha=0.9, eps=1e-7)
+
+    def output(self) -> Tensor:
+        """Both views side by side, [entities, features]."""
+        entities, relations = self.parameters["entities"], self.parameters["relations"]
+        directions = self.reflections.directions(relations)  # r̂
+        features = (mean(self.graph.nearby, entities), mean(self.graph.incident, relations))
+        return torch.cat([self._view(*each, directions) for each in zip(VIEWS, features, strict=True)], 1)
+
+    def _view(self, view: str, features: Tensor, directions: Tensor) -> Tensor:
+        reflections, depths = self.reflections, [torch.tanh(features)]
+        for on_relation in self.parameters[f"{view}.attention"]:
+            attention = reflections.attention((directions @ on_relation).index_select(0, reflections.turned.column))
+            along = reflections.along(depths[-1], directions)
+            depths.append(torch.tanh(reflections.gather(attention, along, depths[-1], directions)))
+        h, proxies = torch.cat(depths, 1), self.parameters[f"{view}.proxies"]
+        nearness = torch.softmax(normalize(h, dim=1) @ normalize(proxies, dim=1).T, 1)  # β
+        remainder = h - nearness @ proxies  # h'
+        gate = torch.sigmoid(remainder @ self.parameters[f"{view}.gate"] + self.parameters[f"{view}.bias"])  # η
+        return gate * h + (1 - gate) * remainder
+
+    def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
+        """Batches of the pairs in random order, repeated to `least_pairs` where there are fewer."""
+        settings = self.settings
+        repeats = -(-settings.least_pairs // len(pairs))
+        order = [torch.randperm(len(pairs), generator=generator, device=self.device) for _ in range(repeats)]
+        rows = torch.cat(order)[: max(settings.least_pairs, len(pairs))]
+        left, right = self.graph.pairs(pairs)
+        for row in torch.split(rows, settings.batch):
+            output = dropped(self.output(), settings.dropout, generator)
+            loss: Tensor = _HardestFirst.apply(output, left[row], right[row], pairs.weight[row], settings)
+            yield loss
+
+    def embed(self) -> Embeddings:
+        """The output without dropout, scaled to length 1."""
+        return self.graph.split(self.output())
+
+
+class _HardestFirst(Function):
+    """The loss, in blocks of pairs; its gradient is worked out on the way, so that no block is kept.
+
+    With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, r) = λ/s and ∂/∂d(l, e) = −p_e·λ/s.
+    """
+
+    BLOCK = 256
+
+    @staticmethod
+    def forward(
+        context: Any, output: Tensor, left: Tensor, right: Tensor, weight: Tensor, settings: DualAMNSettings
+    ) -> Tensor:
+        gradient, total = torch.zeros_like(output), output.new_zeros(())
+        square = (output * output).sum(1)
+        for here, there in ((left, right), (right, left)):
+            for rows in torch.split(torch.arange(len(here), device=here.device), _HardestFirst.BLOCK):
+                loss, pull, push = _hardest_first(output, square, here[rows], there[rows], settings)
+                share = weight[rows] / len(here)
+                total = total + (share * loss).sum()
+                pull, push = share * pull, share[:, None] * push
+                difference = output[here[rows]] - output[there[rows]]
+                gradient.index_add_(0, here[rows], 2 * pull[:, None] * difference)
+                gradient.index_add_(0, there[rows], -2 * pull[:, None] * difference)
+                # ∂ Σ −push·‖h − e‖²: in h, −2 Σ_e push (h − e); in e, −2 push (e − h)
+                own = push.sum(1)[:, None] * output[here[rows]] - push @ output
+                gradient.index_add_(0, here[rows], -2 * own)
+                gradient.add_(push.sum(0)[:, None] * output - push.T @ output[here[rows]], alpha=-2)
+        context.save_for_backward(gradient)
+        return total
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[override]
+        return gradient * context.saved_tensors[0], None, None, None, None
+
+
+def _hardest_first(
+    output: Tensor, square: Tensor, here: Tensor, there: Tensor, settings: DualAMNSettings
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Loss of each pair, [pairs]; its gradient in d(l, r), [pairs]; less its gradient in d(l, e), [pairs, entities]."""
+    near = (output[here] - output[there]).square().sum(1)
+    distance = square[here][:, None] + square - 2 * output[here] @ output.T
+    loss = settings.margin + near[:, None] - distance
+    rows = torch.arange(len(here), device=here.device)
+    loss[rows, here], loss[rows, there] = 0.0, 0.0
+    count = len(output) - 2
+    mean_loss = loss.sum(1) / count
+    spread = ((loss.square().sum(1) / count - mean_loss.square()).clamp(min=1e-12)).sqrt()
+    loss = settings.scale * (loss - mean_loss[:, None]) / spread[:, None] + settings.shift
+    loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf
+    total = torch.logsumexp(loss, 1)
+    pull = settings.scale / spread
+    return total, pull, torch.exp(loss - total[:, None]) * pull[:, None]

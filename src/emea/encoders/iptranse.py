@@ -1,0 +1,219 @@
+"""IPTransE: translations in one space, with paths and soft alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import normalize
+from torch.optim import Optimizer
+
+from emea.contracts import PluginSettings
+from emea.data import Embeddings, Links, Task
+from emea.encoders._joined import Joined
+from emea.kernels.joins import expand
+from emea.similarity import nearest_alike
+from emea.training import TrainedEncoder, TrainingSettings, uniform
+
+SMALLEST = 1e-12  # under a root, so that its slope is a number
+
+
+class IPTransESettings(TrainingSettings):
+    """As published: 100 dimensions, Adagrad."""
+
+    epochs: int = Field(200, ge=1, description="of the first fit")
+    more_epochs: int = Field(60, ge=1, description="of each later fit, which goes on from the last")
+    turn_epochs: int = Field(60, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    learning_rate: float = Field(0.01, gt=0, description="step of the optimiser")
+    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
+    margin: float = Field(0.5, ge=0, description="how much farther than a triple a corrupted one shall be")
+    negatives: int = Field(10, ge=1, description="corrupted triples for each triple")
+    near: int = Field(50, ge=0, description="replacements are drawn from as many nearest entities; 0: from all")
+    refresh: int = Field(10, ge=1, description="epochs after which the nearest are looked up again")
+    batch: int = Field(20000, ge=1, description="triples for each step")
+    path_weight: float = Field(0.1, ge=0, description="weight of the loss of two-step paths")
+    path_count: int = Field(10, ge=1, description="paths seen less often do not count")
+    busiest: int = Field(100, ge=1, description="paths do not pass through entities with more edges")
+    distance: float = Field(0.7, ge=0, description="semi: θ, the distance at which a found pair is believed half")
+    steepness: float = Field(10.0, gt=0, description="semi: k, how fast belief falls with distance")
+
+
+class IPTransE(TrainedEncoder):
+    """Zhu et al. (IJCAI 2017).
+
+    Triples of both graphs, E(h, r, t) = ‖h + r − t‖ with entities of length 1, against triples whose head or tail is
+    replaced by a random entity of the same graph: relu(margin + E − E⁻). Pairs that are certain (weight 1, and no other
+    pair has one of their entities) share one vector, the mean of the two of their own; other pairs are soft: the triples
+    of each are copied to the other with the pair's weight. Two-step paths r₁∘r₂ between entities that r joins, too, add
+    ‖r₁ + r₂ − r‖, weighted by their reliability, the share of such paths that r closes; r⁻¹ is −r. Semi-supervised,
+    pairs found nearest enter with reliability sigmoid(k(θ − distance)).
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = IPTransESettings
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """The dimension."""
+        assert isinstance(settings, IPTransESettings)
+        return settings.dimension
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, IPTransESettings)
+        super().__init__(task, settings, device)
+        self.settings = settings
+        self.graph = Joined.build(task, device)
+        sides = [(task.source, 0, 0), (task.target, self.graph.sources, 2 * len(task.source.relations))]
+        triples = [graph.triples + torch.tensor([entity, relation, entity]) for graph, entity, relation in sides]
+        self.inverse_of = torch.cat(
+            [
+                torch.arange(2 * len(graph.relations)).roll(len(graph.relations)) + relation
+                for graph, _, relation in sides
+            ]
+        ).to(device)
+        self.sign = torch.cat(
+            [torch.tensor([1.0, -1.0]).repeat_interleave(len(graph.relations)) for graph, _, _ in sides]
+        ).to(device)
+        self.triples = torch.cat(triples).to(device)
+        self.paths, self.path_reliability = frequent_paths(self.graph, settings)
+        self.partner, self.all_triples, self.weight = self._with_pairs(Links.empty().to(device))
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Entities and relations; those of inverse relations are not used."""
+        dimension = self.settings.dimension
+        return {
+            "entities": normalize(torch.randn(self.graph.entities, dimension, generator=generator), dim=1),
+            "relations": uniform((self.graph.relations, dimension), generator),
+        }
+
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """Adagrad."""
+        return torch.optim.Adagrad(parameters, lr=self.settings.learning_rate)
+
+    def reliability(self, distance: Tensor) -> Tensor:
+        """sigmoid(k(θ − distance))."""
+        return torch.sigmoid(self.settings.steepness * (self.settings.distance - distance))
+
+    def prepare(self, pairs: Links) -> None:
+        """Which entities share a vector, and which triples are copied."""
+        self.partner, self.all_triples, self.weight = self._with_pairs(pairs)
+
+    def _with_pairs(self, pairs: Links) -> tuple[Tensor, Tensor, Tensor]:
+        left, right = self.graph.pairs(pairs)
+        count = torch.bincount(torch.cat([left, right]), minlength=self.graph.entities)
+        certain = (pairs.weight == 1) & (count[left] == 1) & (count[right] == 1)
+        partner = torch.arange(self.graph.entities, device=self.device)
+        partner[left[certain]], partner[right[certain]] = right[certain], left[certain]
+        copies, weights = [self.triples], [torch.ones(len(self.triples), device=self.device)]
+        soft = ~certain
+        ends = torch.cat([left[soft], right[soft]]), torch.cat([right[soft], left[soft]])
+        for column in (0, 2):
+            copied, weight = substituted(self.triples, column, *ends, torch.cat([pairs.weight[soft]] * 2))
+            copies.append(copied)
+            weights.append(weight)
+        return partner, torch.cat(copies), torch.cat(weights)
+
+    def vectors(self) -> Tensor:
+        """Entities of length 1, those that share one with the same, [entities, dimension]."""
+        own = self.parameters["entities"]
+        return normalize((own + own[self.partner]) / 2, dim=1)
+
+    def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
+        """Batches of triples, each with the paths."""
+        if self.settings.near and self.epoch % self.settings.refresh == 0:
+            self._look_around()
+        order = torch.randperm(len(self.all_triples), generator=generator, device=self.device)
+        for rows in torch.split(order, self.settings.batch):
+            triples = self.all_triples[rows]
+            loss = self.triple_loss(triples, self.weight[rows], self.corrupted(triples, generator))
+            yield loss + self.settings.path_weight * self.path_loss() if len(self.paths) else loss
+
+    def corrupted(self, triples: Tensor, generator: torch.Generator) -> Tensor:
+        """Each triple with head or tail replaced by a random entity of the graph it is of, [triples, negatives, 3]."""
+        sources, targets = self.graph.sources, self.graph.targets
+        shape = (len(triples), self.settings.negatives)
+        at_head = torch.randint(2, shape, generator=generator, device=self.device).bool()
+        head, relation, tail = (column[:, None].expand(shape) for column in triples.unbind(1))
+        if self.settings.near:
+            near = self.buffers["near"]
+            drawn = torch.randint(near.shape[1], shape, generator=generator, device=self.device)
+            other = near[torch.where(at_head, head, tail), drawn]
+            return torch.stack([torch.where(at_head, other, head), relation, torch.where(at_head, tail, other)], -1)
+        relation_of_target = (triples[:, 1] >= self.first_target_relation)[:, None]
+        draw = torch.rand(shape, generator=generator, device=self.device)
+        other = torch.where(relation_of_target, sources + (draw * targets).long(), (draw * sources).long())
+        other = other.clamp(max=sources + targets - 1)
+        at_head = torch.randint(2, shape, generator=generator, device=self.device).bool()
+        head, relation, tail = (column[:, None].expand(shape) for column in triples.unbind(1))
+        return torch.stack([torch.where(at_head, other, head), relation, torch.where(at_head, tail, other)], -1)
+
+    def _look_around(self) -> None:
+        """The entities nearest to each, in its own graph."""
+        with torch.no_grad():
+            sides = self.graph.split(self.vectors())
+        near = nearest_alike(sides.source, self.settings.near), nearest_alike(sides.target, self.settings.near)
+        width = min(near[0].shape[1], near[1].shape[1])
+        self.buffers["near"] = torch.cat([near[0][:, :width], near[1][:, :width] + self.graph.sources])
+
+    @property
+    def first_target_relation(self) -> int:
+        """Relations from here on are the target's."""
+        return int(self.graph.relation[self.graph.head < self.graph.sources].max()) + 1
+
+    def triple_loss(self, triples: Tensor, weight: Tensor, negatives: Tensor) -> Tensor:
+        """Weighted mean of relu(margin + E − E⁻)."""
+        entities, relations = self.vectors(), self.parameters["relations"]
+
+        def energy(each: Tensor) -> Tensor:
+            moved = entities[each[..., 0]] + relations[each[..., 1]] - entities[each[..., 2]]
+            return (moved.square().sum(-1) + SMALLEST).sqrt()
+
+        loss = torch.relu(self.settings.margin + energy(triples)[:, None] - energy(negatives)).mean(1)
+        return (weight * loss).sum() / len(triples)
+
+    def path_loss(self) -> Tensor:
+        """Mean of ‖r₁ + r₂ − r‖ weighted by reliability."""
+        straight = self.parameters["relations"]
+        both = torch.where(self.sign[:, None] > 0, straight, -straight[self.inverse_of])
+        first, second, closing = both[self.paths].unbind(1)
+        apart = ((first + second - closing).square().sum(1) + SMALLEST).sqrt()
+        return (self.path_reliability * apart).sum() / len(self.paths)
+
+    def embed(self) -> Embeddings:
+        """The entities' vectors."""
+        return self.graph.split(self.vectors())
+
+
+def substituted(
+    triples: Tensor, column: int, old: Tensor, new: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The triples with an `old` entity in a column, each with `new` in its place, and the weights."""
+    order = torch.argsort(old, stable=True)
+    old, new, weight = old[order], new[order], weight[order]
+    start = torch.searchsorted(old, triples[:, column].contiguous())
+    count = torch.searchsorted(old, triples[:, column].contiguous(), right=True) - start
+    row, position = expand(start, count)
+    copied = triples[row].clone()
+    copied[:, column] = new[position]
+    return copied, weight[position]
+
+
+def frequent_paths(graph: Joined, settings: IPTransESettings) -> tuple[Tensor, Tensor]:
+    """Relations (r₁, r₂, r), [paths, 3], and the share of the paths r₁∘r₂ whose ends r joins, [paths]."""
+    first, second = graph.two_steps(settings.busiest)
+    key = graph.head * graph.entities + graph.tail
+    key, order = torch.sort(key)
+    ends = graph.head[first] * graph.entities + graph.tail[second]
+    start = torch.searchsorted(key, ends)
+    row, position = expand(start, torch.searchsorted(key, ends, right=True) - start)
+    pair = graph.relation[first] * graph.relations + graph.relation[second]
+    pairs, pair = torch.unique(pair, return_inverse=True)
+    seen = torch.bincount(pair, minlength=len(pairs))
+    closing = graph.relation[order[position]]
+    kinds, count = torch.unique(pair[row] * graph.relations + closing, return_counts=True)
+    kinds, count = kinds[count >= settings.path_count], count[count >= settings.path_count]
+    pair, closing = kinds // graph.relations, kinds % graph.relations
+    paths = torch.stack([pairs[pair] // graph.relations, pairs[pair] % graph.relations, closing], 1)
+    return paths, (count / seen[pair]).float()

@@ -1,0 +1,139 @@
+"""RREA: relational reflection with attention, trained by a margin loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.autograd import Function
+from torch.optim import Optimizer
+
+from emea.contracts import PluginSettings
+from emea.data import Embeddings, Links, Task
+from emea.encoders._joined import Joined
+from emea.encoders._reflection import Reflections
+from emea.kernels.messages import mean
+from emea.training import TrainedEncoder, TrainingSettings, dropped, uniform
+
+
+class RREASettings(TrainingSettings):
+    """As published: dimension 100, depth 2, 600 features in all."""
+
+    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
+    depth: int = Field(2, ge=0, description="layers")
+    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
+    margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart shall be")
+
+
+class RREA(TrainedEncoder):
+    """Mao et al. (CIKM 2020).
+
+    Layer: h_i ← relu(Σ_{j,r} α_ijr M_r h_j) with the reflection M_r h = h − 2(h·r̂)r̂ and, over the edges of i,
+
+        α = softmax(v·[h_i ‖ M_r h_j ‖ r̂]).
+
+    The part of v that meets h_i is the same for all edges of i and cancels, so it is left out. The layers are applied
+    to two views of an entity: the mean of its neighbours' vectors, its own included, and the mean of its relations'
+    vectors; the outputs of all depths of both views are concatenated: 2·(depth + 1)·dimension features. Loss, with one
+    random negative for each side of a pair (l, r), the pairs repeated until there are as many as entities:
+
+        relu(γ + ‖l − r‖₁ − ‖l − r⁻‖₁) + relu(γ + ‖l − r‖₁ − ‖l⁻ − r‖₁).
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = RREASettings
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """Two views of depth + 1 vectors."""
+        assert isinstance(settings, RREASettings)
+        return 2 * (settings.depth + 1) * settings.dimension
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, RREASettings)
+        super().__init__(task, settings, device)
+        self.settings = settings
+        self.graph = Joined.build(task, device)
+        self.reflections = Reflections.build(self.graph)
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Entities, relations, and for each layer the part of v that meets M_r h_j and the part that meets r̂."""
+        dimension = self.settings.dimension
+        return {
+            "entities": uniform((self.graph.entities, dimension), generator),
+            "relations": uniform((self.graph.relations, dimension), generator),
+            "attention": uniform((2 * self.settings.depth, dimension), generator),
+        }
+
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """RMSprop with decay 0.9; torch's own 0.99 loses two points."""
+        return torch.optim.RMSprop(parameters, lr=self.settings.learning_rate, alpha=0.9, eps=1e-7)
+
+    def output(self) -> Tensor:
+        """All depths of both views, [entities, features]."""
+        entities, relations = self.parameters["entities"], self.parameters["relations"]
+        directions = self.reflections.directions(relations)  # r̂
+        views = (mean(self.graph.nearby, entities), mean(self.graph.incident, relations))
+        return torch.cat([depth for view in views for depth in self._layers(view, directions)], 1)
+
+    def _layers(self, view: Tensor, directions: Tensor) -> list[Tensor]:
+        reflections, depths = self.reflections, [torch.relu(view)]
+        for on_message, on_relation in self.parameters["attention"].reshape(-1, 2, self.settings.dimension):
+            along = reflections.along(depths[-1], directions)  # h_j·r̂
+            bundle, tail = reflections.turned.column, reflections.edges.column
+            # v·M_r h_j = v·h_j − 2 (h_j·r̂)(v·r̂)
+            logits = (depths[-1] @ on_message).index_select(0, tail)
+            logits = logits - 2 * along * (directions @ on_message).index_select(0, bundle)
+            attention = reflections.attention(logits + (directions @ on_relation).index_select(0, bundle))
+            depths.append(torch.relu(reflections.gather(attention, along, depths[-1], directions)))
+        return depths
+
+    def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
+        """One batch: the pairs repeated to the number of entities, negatives from both graphs."""
+        output = dropped(self.output(), self.settings.dropout, generator)
+        left, right = self.graph.pairs(pairs)
+        count = self.graph.entities
+        row = torch.arange(count, device=self.device) % len(pairs)
+        negatives = torch.randint(count, (2, count), generator=generator, device=self.device)  # l⁻, r⁻
+        weight, ends = pairs.weight[row] / count, torch.stack([left[row], right[row]])
+        loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)
+        yield loss
+
+    def embed(self) -> Embeddings:
+        """The output without dropout, scaled to length 1."""
+        return self.graph.split(self.output())
+
+
+class _MarginLoss(Function):
+    """Weighted mean of the loss over the rows, in blocks; its gradient, made of signs, is worked out on the way."""
+
+    BLOCK = 8192
+
+    @staticmethod
+    def forward(
+        context: Any, output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
+    ) -> Tensor:
+        gradient, total = torch.zeros_like(output), output.new_zeros(())
+        blocks = (torch.split(each, _MarginLoss.BLOCK, -1) for each in (pairs, negatives, weight))
+        for ends, others, share in zip(*blocks, strict=True):
+            left, right = output.index_select(0, ends[0]), output.index_select(0, ends[1])
+            near = left - right
+            to_right, to_left = left - output.index_select(0, others[1]), output.index_select(0, others[0]) - right
+            reach = margin + near.abs().sum(1)
+            first, second = reach - to_right.abs().sum(1), reach - to_left.abs().sum(1)
+            total = total + (share * (torch.relu(first) + torch.relu(second))).sum()
+            first, second = (share * (first > 0))[:, None], (share * (second > 0))[:, None]
+            near = (first + second) * near.sign_()
+            to_right, to_left = first * to_right.sign_(), second * to_left.sign_()
+            gradient.index_add_(0, ends[0], near - to_right)
+            gradient.index_add_(0, ends[1], to_left - near)
+            gradient.index_add_(0, others[1], to_right)
+            gradient.index_add_(0, others[0], -to_left)
+        context.save_for_backward(gradient)
+        return total
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[override]
+        return gradient * context.saved_tensors[0], None, None, None, None

@@ -1,0 +1,164 @@
+"""Sums over edges with learned weights, and products along edges: sparse matrices whose values have gradients."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where a sparse matrix has entries. Values are given and returned in the order in which they were built."""
+
+    row: Tensor  # [entries]
+    column: Tensor  # [entries]
+    shape: tuple[int, int]
+
+    @cached_property
+    def order(self) -> Tensor:
+        """What sorts the entries by row and column, [entries]."""
+        return torch.argsort(self.row * self.shape[1] + self.column, stable=True)
+
+    @cached_property
+    def is_sorted(self) -> bool:
+        """Whether the entries were built in order."""
+        return bool((self.order == torch.arange(len(self.order), device=self.order.device)).all())
+
+    @cached_property
+    def share(self) -> Tensor:
+        """1 over the number of entries in the same row, [entries]: the values of a mean."""
+        return 1 / torch.bincount(self.row, minlength=self.shape[0])[self.row].float()
+
+    @cached_property
+    def start(self) -> Tensor:
+        """Position of each row's first entry in the order, and the end, [rows + 1]."""
+        return torch.nn.functional.pad(torch.bincount(self.row, minlength=self.shape[0]).cumsum(0), (1, 0))
+
+    @cached_property
+    def sorted_column(self) -> Tensor:
+        """The columns in order, [entries]."""
+        return self.column[self.order]
+
+    @cached_property
+    def transposed(self) -> Pattern:
+        """The same entries with row and column swapped, in the order they were built in."""
+        return Pattern(self.column, self.row, (self.shape[1], self.shape[0]))
+
+    def sorted(self, values: Tensor) -> Tensor:
+        """Values in the order, [entries]."""
+        return values if self.is_sorted else values[self.order]
+
+    def matrix(self, values: Tensor) -> Tensor:
+        """The sparse matrix, in compressed rows."""
+        return torch.sparse_csr_tensor(
+            self.start, self.sorted_column, self.sorted(values), self.shape, check_invariants=False
+        )
+
+
+def weighted_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
+    """Each row's sum of value · features[column], [rows, features]; differentiable in values and features."""
+    result: Tensor = _WeightedSum.apply(pattern, values, features)
+    return result
+
+
+def mean(pattern: Pattern, features: Tensor) -> Tensor:
+    """Each row's mean of features[column], [rows, features]; zero for a row without entries."""
+    return weighted_sum(pattern, pattern.share.to(features.dtype), features)
+
+
+def products(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """left[row] · right[column] for each entry, [entries]; differentiable in both."""
+    result: Tensor = _Products.apply(pattern, left, right)
+    return result
+
+
+def edge_softmax(logits: Tensor, row: Tensor, rows: int) -> Tensor:
+    """exp(logit) over the sum of its row, [entries]; differentiable."""
+    peak = torch.full((rows,), -torch.inf, dtype=logits.dtype, device=logits.device)
+    peak = peak.scatter_reduce(0, row, logits.detach(), "amax")
+    raised = torch.exp(logits - peak[row])
+    total = torch.zeros(rows, dtype=logits.dtype, device=logits.device).index_add(0, row, raised)
+    return raised / total.index_select(0, row)
+
+
+class _WeightedSum(Function):
+    @staticmethod
+    def forward(context: Any, pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
+        context.pattern = pattern
+        context.save_for_backward(values, features)
+        return _sum(pattern, values, features)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+        values, features = context.saved_tensors
+        _, of_values, of_features = context.needs_input_grad
+        return (
+            None,
+            _product(context.pattern, gradient, features) if of_values else None,
+            _sum(context.pattern.transposed, values, gradient) if of_features else None,
+        )
+
+
+class _Products(Function):
+    @staticmethod
+    def forward(context: Any, pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+        context.pattern = pattern
+        context.save_for_backward(left, right)
+        return _product(pattern, left, right)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+        left, right = context.saved_tensors
+        _, of_left, of_right = context.needs_input_grad
+        return (
+            None,
+            _sum(context.pattern, gradient, right) if of_left else None,
+            _sum(context.pattern.transposed, gradient, left) if of_right else None,
+        )
+
+
+def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
+    if features.device.type not in {"cpu", "cuda"}:
+        return plain_sum(pattern, values, features)
+    if features.device.type == "cpu" and features.dtype == torch.float32:
+        return torch.nn.functional.embedding_bag(  # on a CPU faster than a product of matrices
+            pattern.sorted_column,
+            features.contiguous(),
+            pattern.start,
+            mode="sum",
+            per_sample_weights=pattern.sorted(values),
+            include_last_offset=True,
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support")  # torch says so once, of all of it
+        result: Tensor = pattern.matrix(values) @ features.contiguous()
+        return result
+
+
+def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    if left.device.type not in {"cpu", "cuda"}:
+        return plain_product(pattern, left, right)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support")
+        empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
+        in_order = torch.sparse.sampled_addmm(empty, left.contiguous(), right.contiguous().T, beta=0.0).values()
+    if pattern.is_sorted:
+        return in_order
+    return torch.empty_like(in_order).index_copy_(0, pattern.order, in_order)
+
+
+def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
+    """What `weighted_sum` computes, by a gather and an addition for each entry: for devices without sparse products."""
+    total = torch.zeros(pattern.shape[0], features.shape[1], dtype=features.dtype, device=features.device)
+    return total.index_add(0, pattern.row, values[:, None] * features[pattern.column])
+
+
+def plain_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """What `products` computes, by two gathers."""
+    return (left[pattern.row] * right[pattern.column]).sum(1)

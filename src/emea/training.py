@@ -1,0 +1,186 @@
+"""What trained encoders share: epochs, the optimiser, warm starts, semi-supervised turns, progress and state."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.optim import Optimizer
+
+from emea.contracts import Encoder, PluginSettings, Progress
+from emea.data import Embeddings, Links, Task
+from emea.kernels.segments import segment_best
+from emea.settings import SimilaritySettings
+from emea.similarity import search
+
+REPORT = 0.25  # seconds between reports: reading the loss waits for the device
+
+
+class TrainingSettings(PluginSettings):
+    """How long to train, and on which pairs."""
+
+    mode: Literal["sup", "semi"] = Field(
+        "sup", description="train on the given pairs, or, semi-supervised, by turns also on those found nearest"
+    )
+    epochs: int = Field(1200, ge=1, description="of the first fit")
+    more_epochs: int = Field(200, ge=1, description="of each later fit, which goes on from the last")
+    turns: int = Field(5, ge=0, description="semi: how often the mutually nearest pairs join")
+    turn_epochs: int = Field(1200, ge=1, description="semi: epochs after they join")
+    learning_rate: float = Field(0.005, gt=0, description="step of the optimiser")
+
+
+class TrainedEncoder(Encoder):
+    """An encoder with parameters. A model says how they start, what an epoch's losses are, and how to embed.
+
+    Each fit goes on from the parameters and the optimiser's state of the last. All randomness of an epoch comes from
+    the fit's seed and the epoch's number, so a fit that was interrupted ends in the same numbers.
+    """
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, TrainingSettings)
+        self.training, self.device = settings, device
+        self.sources, self.targets = len(task.source.entities), len(task.target.entities)
+        self.parameters: dict[str, Tensor] = {}  # none before the first fit
+        self.optimiser: Optimizer | None = None
+        self.fits, self.turn, self.epoch = 0, 0, 0  # whole fits; turn and epoch of the present one
+        self.found = Links.empty().to(device)  # pairs that joined in the present fit
+        self.buffers: dict[str, Tensor] = {}  # what else an epoch leaves for the next
+
+    @abstractmethod
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """The parameters' first values, drawn on the CPU."""
+
+    @abstractmethod
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """The optimiser of these parameters."""
+
+    @abstractmethod
+    def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
+        """The loss of each batch of one epoch; a step is taken after each. The generator lives on the device."""
+
+    @abstractmethod
+    def embed(self) -> Embeddings:
+        """Embeddings of all entities under the present parameters."""
+
+    def prepare(self, pairs: Links) -> None:
+        """What a model must know of the pairs before a turn's first epoch, if anything."""
+
+    def reliability(self, distance: Tensor) -> Tensor:
+        """Weight of pairs found nearest, from the distance of their embeddings, [pairs]: 1, unless a model says so."""
+        return torch.ones_like(distance)
+
+    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+        """Train on the pairs, in semi-supervised mode by turns with those found nearest, and embed every entity."""
+        seed = int(torch.randint(2**62, (1,), generator=generator))
+        if not self.parameters:
+            self._begin(self.initial(torch.Generator().manual_seed(seed)))
+        plan = [self.training.epochs if self.fits == 0 else self.training.more_epochs]
+        if self.training.mode == "semi":
+            plan += [self.training.turn_epochs] * self.training.turns
+        while self.turn < len(plan):
+            if self.turn and not self.epoch:
+                draw = torch.Generator().manual_seed(_mixed(seed, self.turn))
+                self.found = self.found + self._mutually_nearest(pairs + self.found, draw)
+            self._train(pairs + self.found, plan[self.turn], _mixed(seed, self.turn))
+            self.turn, self.epoch = self.turn + 1, 0
+        self.fits, self.turn, self.found = self.fits + 1, 0, self.found[:0]
+        with torch.no_grad():
+            return self.embed()
+
+    def _begin(self, values: dict[str, Tensor]) -> None:
+        self.parameters = {name: value.to(self.device).requires_grad_() for name, value in values.items()}
+        self.optimiser = self.build_optimiser(list(self.parameters.values()))
+
+    def _train(self, pairs: Links, epochs: int, seed: int) -> None:
+        assert self.optimiser is not None
+        self.prepare(pairs)
+        first, started, reported = self.epoch, time.perf_counter(), -torch.inf
+        for epoch in range(self.epoch, epochs):
+            draw = torch.Generator(self.device).manual_seed(_mixed(seed, epoch))
+            total = torch.zeros((), device=self.device)
+            for loss in self.losses(pairs, draw):
+                self.optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
+                total = total + loss.detach()
+            self.epoch = epoch + 1
+            now = time.perf_counter()
+            if now - reported >= REPORT or self.epoch == epochs:
+                reported = now
+                left = (now - started) / (self.epoch - first) * (epochs - self.epoch)
+                self.report(Progress(self.turn, self.epoch, epochs, float(total), len(pairs), left))
+
+    def _mutually_nearest(self, known: Links, generator: torch.Generator) -> Links:
+        """Pairs of unlabelled entities that are the nearest of each other by CSLS."""
+        with torch.no_grad():
+            embeddings = self.embed()
+        candidates = search(embeddings, SimilaritySettings(candidates=10), generator)
+        candidates = candidates[~candidates.touches(known)]
+        forward = segment_best(candidates.source, candidates.sources, candidates.similarity)
+        backward = segment_best(candidates.target, candidates.targets, candidates.similarity)
+        rows = forward[forward >= 0]
+        rows = rows[backward[candidates.target[rows]] == rows]
+        distance = (2 - 2 * candidates.cosine[rows]).clamp(min=0).sqrt()
+        return Links.build(candidates.source[rows], candidates.target[rows], self.reliability(distance))
+
+    def state(self) -> dict[str, Tensor]:
+        """Parameters, the optimiser's state, and how far the present fit has come."""
+        if self.optimiser is None:
+            return {}
+        values = {f"parameter.{name}": value.detach().clone() for name, value in self.parameters.items()}
+        for name, parameter in self.parameters.items():
+            for key, value in self.optimiser.state[parameter].items():
+                values[f"optimiser.{name}.{key}"] = torch.as_tensor(value).detach().clone()
+        values |= {f"buffer.{name}": value.clone() for name, value in self.buffers.items()}
+        values["place"] = torch.tensor([self.fits, self.turn, self.epoch])
+        columns = zip(("source", "target", "weight"), self.found.columns, strict=True)
+        return values | {f"found.{name}": column.clone() for name, column in columns}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take up a state again, such as `state` returned in the middle of a fit."""
+        if not state:
+            return
+        prefix = "parameter."
+        self._begin({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+        assert self.optimiser is not None
+        for name, parameter in self.parameters.items():
+            prefix = f"optimiser.{name}."
+            kept = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+            self.optimiser.state[parameter] = {
+                key: value.clone() if key == "step" else value.to(self.device).clone() for key, value in kept.items()
+            }
+        prefix = "buffer."
+        kept = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        self.buffers = {name: value.to(self.device) for name, value in kept.items()}
+        self.fits, self.turn, self.epoch = state["place"].tolist()
+        self.found = Links(*(state[f"found.{column}"] for column in ("source", "target", "weight"))).to(self.device)
+
+
+def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Dropout that draws from a generator: each number is zero with probability `rate`, the others grow in turn."""
+    if rate == 0:
+        return features
+    if features.device.type not in {"cpu", "cuda"}:
+        return features * torch.empty_like(features).bernoulli_(1 - rate, generator=generator) / (1 - rate)
+    # eight draws from each random word, a tenth of the time of bernoulli_ on a CPU; the rate is rounded to 1/256
+    limit, count = round(256 * rate), features.numel()
+    words = torch.empty(-(-count // 8), dtype=torch.int64, device=features.device)
+    words.random_(-(2**63), None, generator=generator)
+    kept = words.view(torch.uint8)[:count].reshape(features.shape) >= limit
+    return features * kept * (256 / (256 - limit))
+
+
+def uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Glorot's start for a matrix [a, b], or for the rows of a table: uniform within ±√(6 / (a + b))."""
+    bound = (6 / sum(shape)) ** 0.5
+    return (torch.rand(shape, generator=generator) * 2 - 1) * bound
+
+
+def _mixed(seed: int, number: int) -> int:
+    """A seed of its own for each number."""
+    return (seed * 6364136223846793005 + number * 1442695040888963407 + 1) % 2**63

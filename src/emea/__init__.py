@@ -9,7 +9,7 @@ Graph(1,705 entities, 15 relations, 4,228 triples, 12,351 literals)
 from __future__ import annotations
 
 from emea.data import Graph, Links, Reference, Task
-from emea.em import Result, Round, align, rounds
+from emea.em import Fitting, Result, Round, align, rounds
 from emea.errors import EmeaError, InputError, SettingsError
 from emea.evaluation import evaluate
 from emea.examples import read_example
@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "EmeaError",
+    "Fitting",
     "Graph",
     "InputError",
     "Links",

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts
 from emea.kernels.joins import lookup
-from emea.kernels.segments import segment_best, segment_logsumexp, segment_softmax, segment_sum
+from emea.kernels.segments import LOWEST, segment_best, segment_logsumexp, segment_softmax, segment_sum
 
 SMALLEST = 1e-300  # keeps a division by nothing a number
 NONE, UNDECIDED = -1, -2  # samples that are no row
@@ -23,17 +23,27 @@ class Factors:
     candidates: Candidates
     values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', less that with y_e = none
     none: float  # what the factors of a pair must exceed to beat "none"
+    slack: float = 0.0  # logit of "none"; LOWEST where it is no answer
+
+    def __getitem__(self, rows: Tensor) -> Factors:
+        """The factors of some of the pairs."""
+        return replace(self, candidates=self.candidates[rows], values=self.values[rows])
 
     def logits(self, weights: Tensor) -> Tensor:
         """log of the product of local functions l (eq. local_func), up to what all counterparts of e share, [pairs].
 
-        φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0.
+        φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0, if it is an answer.
         """
         return (self.values - self.none) @ weights
 
     def conditional(self, weights: Tensor) -> Tensor:
         """p_Φ(y_e | Markov blanket) over e's candidates and "none" (eq. cond_p), [pairs]."""
-        return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, slack=0.0)
+        return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+
+    def none_probability(self, weights: Tensor) -> Tensor:
+        """p_Φ(y_e = none | Markov blanket), [sources]."""
+        total = segment_logsumexp(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+        return torch.exp((self.slack - total).clamp(max=0.0)) * float(self.slack > LOWEST)
 
 
 def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: float = 1.0) -> Tensor:
@@ -71,25 +81,39 @@ def _moments(factors: Factors, weights: Tensor, decided: Tensor) -> tuple[Tensor
 
 def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:
     """q*: the conditional given what is currently believed, both ways (eq. q_star, one sweep over all entities)."""
-    forward_logits, backward_logits = forward.logits(weights), backward.logits(weights)
-    pairs = beliefs.candidates
     return replace(
         beliefs,
         forward=forward.conditional(weights),
         backward=backward.conditional(weights),
-        source_none=torch.exp(-segment_logsumexp(forward_logits, pairs.source, pairs.sources, slack=0.0)),
-        target_none=torch.exp(-segment_logsumexp(backward_logits, pairs.target, pairs.targets, slack=0.0)),
+        source_none=forward.none_probability(weights),
+        target_none=backward.none_probability(weights),
     )
 
 
-def labels(factors: Factors, weights: Tensor, probability: Tensor) -> Tensor:
-    """Row of each source's most compatible counterpart, [sources]; -1 for "none", or for a tie that q_Θ does not break.
+def labels(refined: Counterparts, believed: Counterparts) -> Tensor:
+    """Rows of each source's most compatible counterpart: the best of q*, q_Θ deciding a tie; none for what is tied in
+    both, or where "none" is better.
 
-    With a single rule its weight scales all logits alike, so Φ changes confidence and never a label.
+    With a single rule its weight scales all logits alike, so Φ changes confidence and never such a label.
     """
-    pairs, logits = factors.candidates, factors.logits(weights) / weights.sum()
-    best = segment_best(pairs.source, pairs.sources, logits, probability)
-    return torch.where((best >= 0) & (logits[best.clamp(min=0)] > 0), best, -1)
+    pairs = refined.candidates
+    best = segment_best(pairs.source, pairs.sources, refined.forward, believed.forward)
+    rows = best[best >= 0]
+    return rows[refined.forward[rows] > refined.source_none[pairs.source[rows]]]
+
+
+def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
+    """Rows of one counterpart for each source, ŷ ~ q* (Algorithm 1); none for those that drew "none"."""
+    pairs = refined.candidates
+
+    def perturbed(probability: Tensor) -> Tensor:  # the largest of log p plus Gumbel noise is a draw from p
+        noise = torch.rand(len(probability), dtype=torch.float64, generator=generator).to(probability.device)
+        return torch.log(probability.double()) - torch.log(-torch.log(noise.clamp(1e-300, 1 - 1e-16)))
+
+    score = perturbed(refined.forward)
+    best = segment_best(pairs.source, pairs.sources, score)
+    rows = best[best >= 0]
+    return rows[score[rows] > perturbed(refined.source_none)[pairs.source[rows]]]
 
 
 def combine(believed: Counterparts, refined: Counterparts) -> Counterparts:

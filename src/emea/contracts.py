@@ -68,15 +68,16 @@ class Rule(ABC):
     """Measures how well each candidate pair agrees with what is believed of other entities (paper 4.2)."""
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
+    indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, where it has more than one
 
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         """Prepare what depends on the graphs alone."""
 
     @abstractmethod
-    def factors(self, beliefs: Counterparts) -> Tensor:
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', less the same
-        sum with y_e = none; [pairs] float64, 0 where nothing speaks for the pair."""
+        sum with y_e = none, for which g at e is 0; [pairs], or [pairs, indicators]."""
 
 
 @dataclass(frozen=True)

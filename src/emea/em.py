@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from emea import plugins
-from emea.compatibility import NONE, UNDECIDED, Factors, combine, learn_weights, refine, widen
-from emea.contracts import Encoder, Rule
+from emea.compatibility import combine, labels, learn_weights, refine, sample, widen
+from emea.contracts import Encoder, Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
-from emea.kernels.segments import segment_best, segment_max
 from emea.matching import Calibration, match, mutual_best
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
-from emea.settings import EMSettings, Settings
+from emea.rulebook import Rulebook
+from emea.settings import EMSettings, ProbabilitySettings, Settings
 from emea.similarity import search
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ class Round:
     believed: Counterparts  # q_Θ: what the encoder proposes, over all candidates
     refined: Counterparts  # q*: how compatible the best of them are, by the rules alone
     agreed: Counterparts  # q_Θ · q*: what both support
-    weights: Tensor  # Φ, one per rule
+    weights: Tensor  # Φ, one per rule and indicator
     state: State  # after this round
+    final: bool
     seconds: float
 
     @property
@@ -57,14 +58,27 @@ class Round:
         return self.state.trials[self.state.trials[:, 0] == self.number, 1:]
 
 
-def rounds(task: Task, settings: Settings, state: State | None = None) -> Iterator[Round]:
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """How far the encoder has come in a round."""
+
+    round: int
+    progress: Progress
+    state: Callable[[], State]  # from which a run goes on in the middle of this fit
+
+
+def rounds(
+    task: Task,
+    settings: Settings,
+    state: State | None = None,
+    watch: Callable[[Fitting], None] | None = None,
+) -> Iterator[Round]:
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     graphs = Task(task.source, task.target, Links.empty())  # all that encoders and rules may know
-    encoder = _encoder(graphs, settings, device)
-    rules, backward_rules = _rules(graphs, settings, device), _rules(graphs.swap(), settings, device)
-    seeds, exclusions = task.seeds.to(device), task.exclusions.to(device)
-    folds = _folds(seeds, settings.probability.folds, generator)
+    encoder, rules = _encoder(graphs, settings, device), Rulebook(graphs, settings, device)
+    seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
+    folds = _folds(seeds, settings.probability, generator)
     pseudo, sharpness, tried = seeds[:0], settings.probability.typical_sharpness, torch.zeros(0, 3, dtype=torch.float64)
     if state is not None:
         pseudo, sharpness, tried = state.labels.to(device), state.sharpness, state.trials
@@ -72,26 +86,32 @@ def rounds(task: Task, settings: Settings, state: State | None = None) -> Iterat
         encoder.restore(state.encoder)
     for number in range(0 if state is None else state.done, settings.em.rounds + 1):
         started = time.perf_counter()
-        held_out = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
-        known = seeds[~torch.isin(seeds.source, held_out.source)]
+        hidden = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
+        known = seeds[~torch.isin(seeds.source, hidden.source)]
+        held_out = validation if settings.probability.fit_to == "validation" else hidden
+        before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
+        encoder.report = _reporter(watch, before, encoder)
 
         embeddings = _kept_contract(encoder.fit(known + pseudo, generator), task, settings.em.encoder)
-        candidates = search(embeddings, settings.similarity, generator)
-        candidates = candidates[~(candidates.touches(known) | candidates.among(exclusions))]
+        nearest = search(embeddings, settings.similarity, generator)
+        candidates = nearest[~(nearest.touches(known) | nearest.among(exclusions))]
         sharpness = fit_sharpness(candidates, held_out, settings.probability) if len(held_out) else sharpness
         believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
 
-        considered = clamp(most_probable(believed, settings.compatibility.candidates), known)
-        forward = _factors(rules, considered, settings)
-        backward = _factors(backward_rules, considered.swap(), settings)
-        weights = learn_weights([(forward, _sample(considered)), (backward, _sample(considered.swap()))])  # M-step: Φ
+        considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)
+        considered = clamp(considered, known, _cosine(embeddings, known))
+        forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
+        weights = learn_weights(learning)  # M-step: Φ
         refined = refine(considered, forward, backward, weights)  # E-step: q*
         agreed = combine(considered, refined)
-        pseudo = pseudo_labels(agreed, seeds, settings.em)
+        last, pseudo = pseudo, _without(pseudo_labels(considered, refined, agreed, settings.em, generator), seeds)
 
         tried = torch.cat([tried, _trials(agreed, held_out, number)])
+        final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
         state = State(number + 1, pseudo, sharpness, tried, generator.get_state(), encoder.state())
-        yield Round(number, embeddings, believed, refined, agreed, weights, state, time.perf_counter() - started)
+        yield Round(number, embeddings, believed, refined, agreed, weights, state, final, time.perf_counter() - started)
+        if final:
+            return
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +147,12 @@ def align(
     settings: Settings | None = None,
     observe: Callable[[Round], None] | None = None,
     state: State | None = None,
+    watch: Callable[[Fitting], None] | None = None,
 ) -> Result:
-    """Link the two graphs of a task; `observe` is shown each round as it ends, `state` goes on where a run stopped."""
+    """Link the two graphs of a task; `observe` is shown each round as it ends, `watch` the training in between;
+    `state` goes on where a run stopped."""
     settings = settings or Settings()
-    for last in rounds(task, settings, state):
+    for last in rounds(task, settings, state, watch):
         if observe is not None:
             observe(last)
     tried = last.state.trials
@@ -146,8 +168,18 @@ def _encoder(task: Task, settings: Settings, device: torch.device) -> Encoder:
     return plugin(task, settings.encoder_settings(), device)
 
 
-def _rules(task: Task, settings: Settings, device: torch.device) -> list[Rule]:
-    return [plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device) for name in settings.em.rules]
+def _reporter(watch: Callable[[Fitting], None] | None, before: State, encoder: Encoder) -> Callable[[Progress], None]:
+    """Passes the encoder's reports on, each with the state to go on from."""
+
+    def report(progress: Progress) -> None:
+        if watch is not None:
+            watch(Fitting(before.done, progress, lambda: replace(before, encoder=encoder.state())))
+
+    return report
+
+
+def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
+    return (embeddings.source[links.source] * embeddings.target[links.target]).sum(1)
 
 
 def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
@@ -161,32 +193,13 @@ def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
     return embeddings
 
 
-def _folds(seeds: Links, count: int, generator: torch.Generator) -> list[Links]:
-    """The seeds cut into folds at random; a single empty one where they are too few to spare any."""
-    if count < 2 or len(seeds) < 2 * count:
+def _folds(seeds: Links, settings: ProbabilitySettings, generator: torch.Generator) -> list[Links]:
+    """The seeds cut into folds at random; a single empty one where none need be hidden, or they are too few for it."""
+    count = settings.folds
+    if settings.fit_to == "validation" or count < 2 or len(seeds) < 2 * count:
         return [seeds[:0]]
     order = torch.randperm(len(seeds), generator=generator).to(seeds.source.device)
     return [seeds[part] for part in order.tensor_split(count)]
-
-
-def _factors(rules: list[Rule], beliefs: Counterparts, settings: Settings) -> Factors:
-    columns = [rule.factors(beliefs).double() for rule in rules]
-    for name, column in zip(settings.em.rules, columns, strict=True):
-        if column.shape != beliefs.forward.shape or not bool(torch.isfinite(column).all()):
-            raise PluginError(
-                f"rule '{name}' gave {list(column.shape)} factors, expected {len(beliefs.forward)} numbers"
-            )
-    values = torch.stack(columns, 1)  # [pairs, rules]
-    return Factors(beliefs.candidates, values, settings.compatibility.none)
-
-
-def _sample(beliefs: Counterparts) -> Tensor:
-    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, NONE, or UNDECIDED for a tie, [sources]."""
-    pairs = beliefs.candidates
-    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
-    highest = segment_max(beliefs.forward, pairs.source, pairs.sources)
-    sample = torch.where(best >= 0, best, UNDECIDED)
-    return torch.where(highest > beliefs.source_none, sample, NONE)
 
 
 def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:
@@ -198,10 +211,28 @@ def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:
     return torch.stack([torch.full_like(right, number), confidence, right], 1).cpu()
 
 
-def pseudo_labels(agreed: Counterparts, seeds: Links, settings: EMSettings) -> Links:
-    """Pairs that are the best of each other and sure enough, seeds aside, weighted by how sure they are."""
-    rows = mutual_best(agreed)
-    confidence = agreed.confidence[rows]
-    sure = (confidence >= settings.minimum) & ~agreed.candidates.touches(seeds)[rows]
-    rows = rows[sure]
-    return Links.build(agreed.candidates.source[rows], agreed.candidates.target[rows], confidence[sure])
+def pseudo_labels(
+    considered: Counterparts, refined: Counterparts, agreed: Counterparts, settings: EMSettings, draw: torch.Generator
+) -> Links:
+    """What the encoder shall learn next: pairs agreed on, the best of each other and sure enough, weighted by how sure
+    they are; or, for every source, the best of q* or a sample from it."""
+    if settings.labels == "agreed":
+        rows, weight = mutual_best(agreed), agreed.confidence
+        rows = rows[weight[rows] >= settings.minimum]
+    else:
+        rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
+        weight = torch.ones_like(agreed.confidence)
+    pairs = agreed.candidates
+    return Links.build(pairs.source[rows], pairs.target[rows], weight[rows])
+
+
+def _without(links: Links, seeds: Links) -> Links:
+    """The links that have no entity of the seeds."""
+    taken = torch.isin(links.source, seeds.source) | torch.isin(links.target, seeds.target)
+    return links[~taken]
+
+
+def _changed(before: Links, after: Links, task: Task) -> float:
+    """Share of the labels that are new."""
+    old, new = (links.source * len(task.target.entities) + links.target for links in (before, after))
+    return float((~torch.isin(new, old)).double().mean()) if len(new) else 1.0

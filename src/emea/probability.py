@@ -14,6 +14,7 @@ from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_rank, segment_softmax
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import ProbabilitySettings
+from emea.similarity import nearest_only
 
 
 def counterparts(candidates: Candidates, sharpness: float, settings: ProbabilitySettings) -> Counterparts:
@@ -54,14 +55,6 @@ def fit_sharpness(candidates: Candidates, held_out: Links, settings: Probability
     return math.exp(minimise(loss, centre - 2.0, centre + 2.0))
 
 
-def nearest_only(candidates: Candidates, count: int) -> Candidates:
-    """The pairs that are among the `count` most similar of their source or of their target."""
-    similarity = candidates.similarity
-    forward = segment_rank(candidates.source, candidates.sources, similarity)
-    backward = segment_rank(candidates.target, candidates.targets, similarity)
-    return candidates[(forward < count) | (backward < count)]
-
-
 def minimise(loss: Callable[[float], float], low: float, high: float, tolerance: float = 0.05) -> float:
     """Golden-section search for the minimum of a function with a single valley.
 
@@ -83,15 +76,16 @@ def minimise(loss: Callable[[float], float], low: float, high: float, tolerance:
     return (low + high) / 2
 
 
-def most_probable(believed: Counterparts, count: int) -> Counterparts:
-    """The beliefs about each entity's `count` most probable counterparts, both ways."""
+def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:
+    """The beliefs about each entity's `count` most probable counterparts, both ways or those of sources alone."""
     pairs = believed.candidates
-    forward = segment_rank(pairs.source, pairs.sources, believed.forward)
-    backward = segment_rank(pairs.target, pairs.targets, believed.backward)
-    return believed[(forward < count) | (backward < count)]
+    kept = segment_rank(pairs.source, pairs.sources, believed.forward) < count
+    if both_ways:
+        kept = kept | (segment_rank(pairs.target, pairs.targets, believed.backward) < count)
+    return believed[kept]
 
 
-def clamp(believed: Counterparts, seeds: Links) -> Counterparts:
+def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) -> Counterparts:
     """The beliefs with the seeds certain: probability 1 each, and no other pair of their entities."""
     kept = believed[~believed.candidates.touches(seeds)]
     pairs = kept.candidates
@@ -107,7 +101,7 @@ def clamp(believed: Counterparts, seeds: Links) -> Counterparts:
             pairs,
             source=insert(pairs.source, seeds.source),
             target=insert(pairs.target, seeds.target),
-            cosine=insert(pairs.cosine, 1.0),
+            cosine=insert(pairs.cosine, cosine),
         ),
         forward=insert(kept.forward, 1.0),
         backward=insert(kept.backward, 1.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from emea import __version__
 from emea.checkpoint import NAME as CHECKPOINT
 from emea.checkpoint import Checkpoint
 from emea.data import Alignment, Counterparts, Links, Reference, Task
-from emea.em import Result, Round, align
+from emea.em import Fitting, Result, Round, align
 from emea.evaluation import evaluate
 from emea.formats._files import writing
 from emea.formats.rdf import RDF
@@ -25,9 +26,11 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
 from emea.kernels.segments import segment_rank
+from emea.rulebook import weight_names
 from emea.settings import Settings
 
 RESULTS = ("alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "metrics.json", "validation.tsv")
+CHECKPOINT_SECONDS = 30.0  # between checkpoints within a fit
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
 
 
@@ -40,10 +43,12 @@ def run(
     reference: Reference | None = None,
     resume: bool = False,
     observe: Callable[[Round], None] | None = None,
+    watch: Callable[[Fitting], None] | None = None,
 ) -> tuple[Result, dict[str, Any] | None]:
     """Link the graphs, writing the run folder along the way; returns the result and, with a reference, its measures.
 
-    Each whole round leaves a checkpoint, from which `resume` goes on; the results replace it.
+    Each whole round, and long training now and then, leaves a checkpoint, from which `resume` goes on; the results
+    replace it.
     """
     saved = Checkpoint.read(folder, task) if resume else None
     for name in RESULTS:
@@ -61,12 +66,22 @@ def run(
         timings.append({"round": ended.number, "seconds": round(ended.seconds, 3)})
         _write_lines(folder / "rounds.jsonl", rounds)
         _write_lines(folder / "timings.jsonl", timings)
-        if ended.number < settings.em.rounds:
+        if not ended.final:
             Checkpoint(ended.state, rounds, timings).write(folder, task)
         if observe is not None:
             observe(ended)
 
-    result = align(task, settings, record, saved.state if saved else None)
+    saved_at = time.monotonic()
+
+    def keep(fitting: Fitting) -> None:
+        nonlocal saved_at
+        if time.monotonic() - saved_at >= CHECKPOINT_SECONDS:
+            Checkpoint(fitting.state(), rounds, timings).write(folder, task)
+            saved_at = time.monotonic()
+        if watch is not None:
+            watch(fitting)
+
+    result = align(task, settings, record, saved.state if saved else None, keep)
     write_result(result, folder, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
     measures = evaluate(result, reference) if reference is not None and len(reference) else None
     if measures is not None:
@@ -115,7 +130,7 @@ def summary(ended: Round, settings: Settings) -> dict[str, Any]:
         "candidates": len(ended.believed.candidates),
         "pseudo_labels": len(ended.state.labels),
         "sharpness": ended.state.sharpness,
-        "weights": dict(zip(settings.em.rules, ended.weights.tolist(), strict=True)),
+        "weights": dict(zip(weight_names(settings), ended.weights.tolist(), strict=True)),
         "held_out_links": len(ended.trials),
         "held_out_right": int(ended.trials[:, 1].sum()),
     }

@@ -45,6 +45,10 @@ class ProbabilitySettings(_Stage):
     prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the typical sharpness weighs")
     fit_candidates: int = Field(20, ge=1, description="nearest candidates that the fit looks at")
     balance: int = Field(15, ge=0, description="Sinkhorn iterations that normalise both ways; 0 leaves eq. 2 alone")
+    fit_to: Literal["seeds", "validation"] = Field(
+        "seeds",
+        description="the pairs that probabilities are fitted to: hidden folds of the seeds, or validation pairs",
+    )
     folds: int = Field(
         10,
         ge=0,
@@ -59,7 +63,11 @@ class CompatibilitySettings(_Stage):
     candidates: int = Field(
         10, ge=1, description="K: best counterparts of each entity that the rules look at, both ways"
     )
+    directions: Literal["both", "forward"] = Field(
+        "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
+    )
     none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
+    abstain: bool = Field(True, description='"none" is among the answers; false: one of the candidates is right')
 
 
 class EMSettings(_Stage):
@@ -70,7 +78,15 @@ class EMSettings(_Stage):
         ("paris",), min_length=1, description="files in rules/, or module:Class; several by commas"
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
-    minimum: float = Field(0.8, ge=0, le=1, description="pseudo-labels with less confidence are left out")
+    labels: Literal["agreed", "best", "sampled"] = Field(
+        "agreed",
+        description="pseudo-labels: what encoder and rules agree on, mutual and sure enough; or, for every source, the "
+        "best of q* or a sample from it (Algorithm 1)",
+    )
+    minimum: float = Field(0.8, ge=0, le=1, description="agreed pseudo-labels with less confidence are left out")
+    settled: float = Field(
+        0.0, ge=0, le=1, description="rounds end when less than this share of the pseudo-labels has changed"
+    )
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -122,7 +138,15 @@ class Settings(_Stage):
         return values
 
 
-PRESETS: dict[str, dict[str, Any]] = {"fast": {}}  # what each preset changes of the defaults
+PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaults
+    "fast": {},
+    "paper": {  # Guiding Neural Entity Alignment with Compatibility, as published
+        "probability": {"balance": 0, "fit_to": "validation"},  # eq. 1–3
+        "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},
+        "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
+        "rules": {"paris": {"evidence": "forward"}},  # eq. paris_prob
+    },
+}
 
 
 def load(preset: str = "fast", config: Path | None = None, assignments: Iterable[str] = (), **given: Any) -> Settings:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.data import Candidates, Embeddings
+from emea.kernels.segments import segment_rank
 from emea.settings import SimilaritySettings
 
 
@@ -68,6 +69,14 @@ def nearest(
     source_place, target_place = torch.argsort(source_order), torch.argsort(target_order)
     forward = torch.cat(cosines)[source_place], torch.cat(ids)[source_place]
     return forward, (best[target_place], best_id[target_place])
+
+
+def nearest_only(candidates: Candidates, count: int) -> Candidates:
+    """The pairs that are among the `count` most similar of their source or of their target."""
+    similarity = candidates.similarity
+    forward = segment_rank(candidates.source, candidates.sources, similarity)
+    backward = segment_rank(candidates.target, candidates.targets, similarity)
+    return candidates[(forward < count) | (backward < count)]
 
 
 def nearest_alike(vectors: Tensor, count: int, rows: Tensor | None = None, block: int = 1024) -> Tensor:

@@ -83,4 +83,3 @@ class Joined:
     def pairs(self, links: Links) -> tuple[Tensor, Tensor]:
         """Positions of the links' entities among those of both graphs."""
         return links.source, links.target + self.sources
-

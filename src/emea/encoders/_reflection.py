@@ -13,7 +13,7 @@ from emea.kernels.messages import Pattern, edge_softmax, mean, products, weighte
 
 @dataclass(frozen=True, eq=False)
 class Reflections:
-    """The edges (i, j) of a layer and how each reflects: one *bundle* for each set of relations that joins two entities.
+    """The edges (i, j) of a layer and how each reflects: a *bundle* for each set of relations that joins two entities.
 
     M_r h = h − 2(h·r̂)r̂ keeps norms and distances. Where several relations join i and j, r̂ is their normalised mean.
     A message M_r h_j is needed through h_j·r̂ only, once for each (j, r̂): Σ α M_r h_j = Σ α h_j − 2 Σ α (h_j·r̂) r̂.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -25,17 +26,17 @@ SMALLEST = 1e-12  # under a root, so that its slope is a number
 class AliNetSettings(TrainingSettings):
     """As published: 500, 400 and 300 dimensions."""
 
-    epochs: int = Field(400, ge=1, description="of the first fit")
-    more_epochs: int = Field(60, ge=1, description="of each later fit, which goes on from the last")
-    turn_epochs: int = Field(60, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    epochs: int = Field(100, ge=1, description="of the first fit")
+    more_epochs: int = Field(40, ge=1, description="of each later fit, which goes on from the last")
+    turn_epochs: int = Field(40, ge=1, description="semi: epochs after the mutually nearest pairs join")
     learning_rate: float = Field(0.001, gt=0, description="step of the optimiser")
     dimensions: tuple[int, ...] = Field((500, 400, 300), min_length=1, description="of the input and of each layer")
-    frequent: int = Field(50, ge=1, description="relation pairs along which as many entities reach others count")
-    fan: float = Field(2.0, ge=1, description="… if they reach no more than this many each, on average")
+    frequent: int = Field(10, ge=1, description="relation pairs along which as many entities reach others count")
+    fan: float = Field(5.0, ge=1, description="… if they reach no more than this many each, on average")
     busiest: int = Field(100, ge=1, description="paths do not pass through entities with more edges")
     margin: float = Field(1.5, ge=0, description="λ: how far apart negatives shall be")
     negatives: int = Field(10, ge=1, description="for each side of a pair")
-    near: int = Field(200, ge=1, description="negatives are drawn from as many nearest entities of the counterpart")
+    near: int = Field(50, ge=1, description="negatives are drawn from as many nearest entities of the counterpart")
     refresh: int = Field(10, ge=1, description="epochs after which the nearest are looked up again")
     negative_weight: float = Field(0.1, ge=0, description="α₁: weight of the negatives")
     relation_weight: float = Field(0.01, ge=0, description="α₂: weight of the relation loss")
@@ -70,16 +71,15 @@ class AliNet(TrainedEncoder):
         self.settings = settings
         self.graph = Joined.build(task, device)
         self.one_hop, self.two_hop = self.graph.nearby, two_hops(self.graph, settings)
-        edges, triples = self.graph, torch.arange(len(self.graph.head), device=device)
+        edges = self.graph
         self.heads = Pattern(edges.relation, edges.head, (edges.relations, edges.entities))
         self.tails = Pattern(edges.relation, edges.tail, (edges.relations, edges.entities))
-        self.triples = triples
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities, and for each layer W₁, W₂, M₁, M₂, M and b."""
         dimensions = self.settings.dimensions
         values = {"entities": uniform((self.graph.entities, dimensions[0]), generator)}
-        for layer, (width, out) in enumerate(zip(dimensions, dimensions[1:], strict=False)):
+        for layer, (width, out) in enumerate(pairwise(dimensions)):
             for name, shape in {
                 "one_hop": (width, out),
                 "two_hop": (width, out),

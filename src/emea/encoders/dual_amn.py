@@ -17,7 +17,7 @@ from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.encoders._reflection import Reflections
 from emea.kernels.messages import mean
-from emea.training import TrainedEncoder, TrainingSettings, dropped, uniform
+from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
 
 VIEWS = ("entity", "relation")
 
@@ -50,7 +50,7 @@ class DualAMN(TrainedEncoder):
 
     Loss of a pair (l, r), all other entities e as negatives, d the squared distance, and likewise with r for l:
 
-        ℓ_e = γ + d(l, r) − d(l, e),   standardised over e (mean and deviation without gradient),   log Σ_e exp(λ·ℓ_e + τ).
+        log Σ_e exp(λ·ℓ_e + τ),   ℓ_e = γ + d(l, r) − d(l, e), standardised over e (mean and deviation held fixed).
     """
 
     Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
@@ -83,8 +83,8 @@ class DualAMN(TrainedEncoder):
         return values
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """RMSprop with decay 0.9."""
-        return torch.optim.RMSprop(parameters, lr=self.settings.learning_rate, alpha=0.9, eps=1e-7)
+        """RMSprop."""
+        return rmsprop(parameters, self.settings.learning_rate)
 
     def output(self) -> Tensor:
         """Both views side by side, [entities, features]."""
@@ -114,7 +114,7 @@ class DualAMN(TrainedEncoder):
         left, right = self.graph.pairs(pairs)
         for row in torch.split(rows, settings.batch):
             output = dropped(self.output(), settings.dropout, generator)
-            loss: Tensor = _HardestFirst.apply(output, left[row], right[row], pairs.weight[row], settings)
+            loss: Tensor = _HardestFirst.apply(output, left[row], right[row], pairs.weight[row], settings)  # type: ignore[no-untyped-call]
             yield loss
 
     def embed(self) -> Embeddings:
@@ -131,7 +131,7 @@ class _HardestFirst(Function):
     BLOCK = 256
 
     @staticmethod
-    def forward(
+    def forward(  # noqa: PLR0917 - as autograd passes them
         context: Any, output: Tensor, left: Tensor, right: Tensor, weight: Tensor, settings: DualAMNSettings
     ) -> Tensor:
         gradient, total = torch.zeros_like(output), output.new_zeros(())
@@ -153,7 +153,7 @@ class _HardestFirst(Function):
         return total
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
         return gradient * context.saved_tensors[0], None, None, None, None
 
 

@@ -25,8 +25,8 @@ class IPTransESettings(TrainingSettings):
     """As published: 100 dimensions, Adagrad."""
 
     epochs: int = Field(200, ge=1, description="of the first fit")
-    more_epochs: int = Field(60, ge=1, description="of each later fit, which goes on from the last")
-    turn_epochs: int = Field(60, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    more_epochs: int = Field(30, ge=1, description="of each later fit, which goes on from the last")
+    turn_epochs: int = Field(30, ge=1, description="semi: epochs after the mutually nearest pairs join")
     learning_rate: float = Field(0.01, gt=0, description="step of the optimiser")
     dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
     margin: float = Field(0.5, ge=0, description="how much farther than a triple a corrupted one shall be")
@@ -45,11 +45,11 @@ class IPTransE(TrainedEncoder):
     """Zhu et al. (IJCAI 2017).
 
     Triples of both graphs, E(h, r, t) = ‖h + r − t‖ with entities of length 1, against triples whose head or tail is
-    replaced by a random entity of the same graph: relu(margin + E − E⁻). Pairs that are certain (weight 1, and no other
-    pair has one of their entities) share one vector, the mean of the two of their own; other pairs are soft: the triples
-    of each are copied to the other with the pair's weight. Two-step paths r₁∘r₂ between entities that r joins, too, add
-    ‖r₁ + r₂ − r‖, weighted by their reliability, the share of such paths that r closes; r⁻¹ is −r. Semi-supervised,
-    pairs found nearest enter with reliability sigmoid(k(θ − distance)).
+    replaced by an entity near it in the same graph: relu(margin + E − E⁻). Pairs that are certain (weight 1, and no
+    other pair has one of their entities) share one vector, the mean of the two of their own; other pairs are soft: the
+    triples of each are copied to the other with the pair's weight. Two-step paths r₁∘r₂ between entities that r joins,
+    too, add ‖r₁ + r₂ − r‖, weighted by their reliability, the share of such paths that r closes; r⁻¹ is −r.
+    Semi-supervised, pairs found nearest enter with reliability sigmoid(k(θ − distance)).
     """
 
     Settings: ClassVar[type[PluginSettings]] = IPTransESettings
@@ -186,9 +186,7 @@ class IPTransE(TrainedEncoder):
         return self.graph.split(self.vectors())
 
 
-def substituted(
-    triples: Tensor, column: int, old: Tensor, new: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor]:
+def substituted(triples: Tensor, column: int, old: Tensor, new: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The triples with an `old` entity in a column, each with `new` in its place, and the weights."""
     order = torch.argsort(old, stable=True)
     old, new, weight = old[order], new[order], weight[order]

@@ -16,7 +16,7 @@ from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.encoders._reflection import Reflections
 from emea.kernels.messages import mean
-from emea.training import TrainedEncoder, TrainingSettings, dropped, uniform
+from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
 
 
 class RREASettings(TrainingSettings):
@@ -44,6 +44,7 @@ class RREA(TrainedEncoder):
     """
 
     Settings: ClassVar[type[PluginSettings]] = RREASettings
+    alike: ClassVar[bool] = True
 
     @classmethod
     def features(cls, settings: PluginSettings) -> int:
@@ -68,8 +69,8 @@ class RREA(TrainedEncoder):
         }
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """RMSprop with decay 0.9; torch's own 0.99 loses two points."""
-        return torch.optim.RMSprop(parameters, lr=self.settings.learning_rate, alpha=0.9, eps=1e-7)
+        """RMSprop."""
+        return rmsprop(parameters, self.settings.learning_rate)
 
     def output(self) -> Tensor:
         """All depths of both views, [entities, features]."""
@@ -98,7 +99,7 @@ class RREA(TrainedEncoder):
         row = torch.arange(count, device=self.device) % len(pairs)
         negatives = torch.randint(count, (2, count), generator=generator, device=self.device)  # l⁻, r⁻
         weight, ends = pairs.weight[row] / count, torch.stack([left[row], right[row]])
-        loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)
+        loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)  # type: ignore[no-untyped-call]
         yield loss
 
     def embed(self) -> Embeddings:
@@ -112,7 +113,7 @@ class _MarginLoss(Function):
     BLOCK = 8192
 
     @staticmethod
-    def forward(
+    def forward(  # noqa: PLR0917 - as autograd passes them
         context: Any, output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
     ) -> Tensor:
         gradient, total = torch.zeros_like(output), output.new_zeros(())
@@ -135,5 +136,5 @@ class _MarginLoss(Function):
         return total
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
         return gradient * context.saved_tensors[0], None, None, None, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -56,6 +56,7 @@ class Pattern:
 
     def matrix(self, values: Tensor) -> Tensor:
         """The sparse matrix, in compressed rows."""
+        _hear_warning_once()
         return torch.sparse_csr_tensor(
             self.start, self.sorted_column, self.sorted(values), self.shape, check_invariants=False
         )
@@ -63,7 +64,7 @@ class Pattern:
 
 def weighted_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     """Each row's sum of value · features[column], [rows, features]; differentiable in values and features."""
-    result: Tensor = _WeightedSum.apply(pattern, values, features)
+    result: Tensor = _WeightedSum.apply(pattern, values, features)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -74,7 +75,7 @@ def mean(pattern: Pattern, features: Tensor) -> Tensor:
 
 def products(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left[row] · right[column] for each entry, [entries]; differentiable in both."""
-    result: Tensor = _Products.apply(pattern, left, right)
+    result: Tensor = _Products.apply(pattern, left, right)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -95,7 +96,7 @@ class _WeightedSum(Function):
         return _sum(pattern, values, features)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         values, features = context.saved_tensors
         _, of_values, of_features = context.needs_input_grad
         return (
@@ -113,7 +114,7 @@ class _Products(Function):
         return _product(pattern, left, right)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         left, right = context.saved_tensors
         _, of_left, of_right = context.needs_input_grad
         return (
@@ -127,7 +128,7 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     if features.device.type not in {"cpu", "cuda"}:
         return plain_sum(pattern, values, features)
     if features.device.type == "cpu" and features.dtype == torch.float32:
-        return torch.nn.functional.embedding_bag(  # on a CPU faster than a product of matrices
+        summed: Tensor = torch.nn.functional.embedding_bag(  # on a CPU faster than a product of matrices
             pattern.sorted_column,
             features.contiguous(),
             pattern.start,
@@ -135,22 +136,27 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
             per_sample_weights=pattern.sorted(values),
             include_last_offset=True,
         )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support")  # torch says so once, of all of it
-        result: Tensor = pattern.matrix(values) @ features.contiguous()
-        return result
+        return summed
+    result: Tensor = pattern.matrix(values) @ features.contiguous()
+    return result
 
 
 def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     if left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support")
-        empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
-        in_order = torch.sparse.sampled_addmm(empty, left.contiguous(), right.contiguous().T, beta=0.0).values()
+    empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
+    in_order: Tensor = torch.sparse.sampled_addmm(empty, left.contiguous(), right.contiguous().T, beta=0.0).values()
     if pattern.is_sorted:
         return in_order
     return torch.empty_like(in_order).index_copy_(0, pattern.order, in_order)
+
+
+@cache
+def _hear_warning_once() -> None:
+    """Torch warns once, of the first matrix in compressed rows, that they are in beta."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.empty(0, dtype=torch.int64), torch.empty(0), (1, 1))
 
 
 def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:

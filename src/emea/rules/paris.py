@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from emea.contracts import PluginSettings, Rule
-from emea.data import Counterparts, Links, Task
+from emea.data import Counterparts, Embeddings, Links, Task
 from emea.kernels.joins import Edges, expand, lookup
 from emea.kernels.segments import segment_best, segment_sum
 
@@ -54,7 +54,7 @@ class PARIS(Rule):
         self.source_functionality = self.source.inverse_functionality()
         self.target_functionality = self.target.inverse_functionality()
 
-    def factors(self, beliefs: Counterparts) -> Tensor:
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002 - beliefs are enough
         """g at the entity itself and, for the blanket, what y_e = e' adds to the factors of its neighbours, [pairs]."""
         rows, weight = self.evidence(beliefs)
         support = self._join(beliefs, rows, weight)

@@ -1,0 +1,108 @@
+"""The rules of a run, both ways: what they say of each pair, and what their weights Φ are learned from (paper 4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from emea import plugins
+from emea.compatibility import NONE, UNDECIDED, Factors
+from emea.contracts import Rule
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.errors import PluginError
+from emea.kernels.segments import LOWEST, segment_best, segment_max
+from emea.settings import Settings
+from emea.similarity import nearest_only
+
+
+class Rulebook:
+    """The rules of a run, forward and, where both ways count, backward."""
+
+    def __init__(self, task: Task, settings: Settings, device: torch.device) -> None:
+        self.settings = settings
+        self.both_ways = settings.compatibility.directions == "both"
+        self.forward = [
+            (name, plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device))
+            for name in settings.em.rules
+        ]
+        self.backward = [
+            (name, plugins.find("rules", name, Rule)(task.swap(), settings.rule_settings(name), device))
+            for name in settings.em.rules * self.both_ways
+        ]
+
+    def factors(
+        self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links
+    ) -> tuple[Factors, Factors, list[tuple[Factors, Tensor]]]:
+        """Factors of the pairs believed in, forward and backward, and what Φ is learned from: the factors and ŷ of all
+        entities. Labelled ones count there with their nearest others as rivals, which are not believed in."""
+        rivals = nearest_only(nearest[nearest.touches(known)], self.settings.compatibility.candidates)
+        judged, believed_in = add_impossible(beliefs, rivals)
+        learning, sides = [], []
+        for rules, seen, space, labelled in (
+            (self.forward, judged, embeddings, known.source),
+            (self.backward, judged.swap(), Embeddings(embeddings.target, embeddings.source), known.target),
+        ):
+            factors = self._factors(rules, seen, space)
+            sides.append(factors[believed_in])
+            if rules:
+                own = believed_in | torch.isin(seen.candidates.source, labelled)
+                learning.append((factors[own], most_likely(seen[own])))
+        return sides[0], sides[1], learning
+
+    def _factors(self, rules: list[tuple[str, Rule]], beliefs: Counterparts, embeddings: Embeddings) -> Factors:
+        settings = self.settings.compatibility
+        none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
+        if not rules:  # nobody speaks: all counterparts alike, "none" no better
+            silent = torch.zeros(len(beliefs.forward), len(weight_names(self.settings)), dtype=torch.float64)
+            return Factors(beliefs.candidates, silent.to(beliefs.forward.device), 0.0, slack)
+        columns = []
+        for name, rule in rules:
+            values = rule.factors(beliefs, embeddings).double()
+            values = values[:, None] if values.ndim == 1 else values
+            expected = [len(beliefs.forward), len(rule.indicators)]
+            if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
+                raise PluginError(
+                    f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers"
+                )
+            columns.append(values)
+        return Factors(beliefs.candidates, torch.cat(columns, 1), none, slack)
+
+
+def weight_names(settings: Settings) -> list[str]:
+    """What each number of Φ belongs to: a rule, or one of a rule's indicators."""
+    return [
+        f"{name}.{indicator}" if indicator else name
+        for name in settings.em.rules
+        for indicator in plugins.find("rules", name, Rule).indicators
+    ]
+
+
+def most_likely(beliefs: Counterparts) -> Tensor:
+    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, NONE, or UNDECIDED for a tie, [sources]."""
+    pairs = beliefs.candidates
+    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
+    highest = segment_max(beliefs.forward, pairs.source, pairs.sources)
+    sample = torch.where(best >= 0, best, UNDECIDED)
+    return torch.where(highest > beliefs.source_none, sample, NONE)
+
+
+def add_impossible(believed: Counterparts, candidates: Candidates) -> tuple[Counterparts, Tensor]:
+    """The beliefs with more pairs, each of probability 0, in one table; and which of its rows were there before."""
+    pairs = believed.candidates
+    candidates = candidates[~torch.isin(candidates.keys(), pairs.keys())]
+    order = torch.argsort(torch.cat([pairs.keys(), candidates.keys()]))
+
+    def joined(first: Tensor, second: Tensor | None = None) -> Tensor:
+        second = first.new_zeros(len(candidates)) if second is None else second
+        return torch.cat([first, second])[order]
+
+    wider = replace(
+        pairs,
+        source=joined(pairs.source, candidates.source),
+        target=joined(pairs.target, candidates.target),
+        cosine=joined(pairs.cosine, candidates.cosine),
+    )
+    wide = replace(believed, candidates=wider, forward=joined(believed.forward), backward=joined(believed.backward))
+    return wide, joined(torch.ones(len(pairs), dtype=torch.bool, device=order.device))

@@ -1,0 +1,77 @@
+"""The rules for avoiding conflicts: follow the encoder, and share no counterpart (paper 4.2, g₁ and g₂)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from emea.contracts import PluginSettings, Rule
+from emea.data import Counterparts, Embeddings, Task
+from emea.kernels.joins import lookup
+from emea.kernels.segments import segment_best, segment_sum
+from emea.similarity import nearest_alike
+
+NOTHING = -1
+
+
+class AvoidConflictSettings(PluginSettings):
+    """Who might claim the same counterpart."""
+
+    nearest: int = Field(5, ge=1, description="N: nearest entities of the same graph that share a factor")
+    scope: Literal["own", "blanket"] = Field(
+        "blanket", description="the factor at the entity itself, or all factors it takes part in (eq. cond_p)"
+    )
+
+
+class AvoidConflict(Rule):
+    """F_e holds e and its N nearest entities of the same graph in the encoder's space;
+
+        g₁(y_{F_e}) = 1 where y_e is the target nearest to e,   g₂(y_{F_e}) = 1 where y_e ≠ y_n for all n ≠ e in F_e.
+
+    Other entities have the counterpart most probable under the encoder (section 4.5). g₁ at another entity does not
+    depend on y_e. g₂ at n, with e among its nearest, is lost when y_e takes the counterpart of n and nobody else does.
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = AvoidConflictSettings
+    indicators: ClassVar[tuple[str, ...]] = ("follow", "unique")
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:  # noqa: ARG002
+        assert isinstance(settings, AvoidConflictSettings)
+        self.settings = settings
+
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        """g₁ and g₂, [pairs, 2]."""
+        pairs = beliefs.candidates
+        rows = torch.arange(len(pairs), device=pairs.source.device)
+        follow = rows == segment_best(pairs.source, pairs.sources, pairs.similarity)[pairs.source]
+        near = nearest_alike(embeddings.source, self.settings.nearest)  # [sources, N]
+        taken = counterpart(beliefs)  # ŷ
+        unique = (taken[near[pairs.source]] != pairs.target[:, None]).all(1).double()
+        if self.settings.scope == "blanket":
+            unique = unique - self._taken_away(beliefs, near, taken)
+        return torch.stack([follow.double(), unique], 1)
+
+    def _taken_away(self, beliefs: Counterparts, near: Tensor, taken: Tensor) -> Tensor:
+        """How many n with e among their nearest would lose their uniqueness to y_e = e' alone, [pairs]."""
+        pairs = beliefs.candidates
+        owner = torch.arange(len(near), device=near.device)[:, None].expand_as(near).flatten()  # n
+        other = near.flatten()  # e
+        shares = (taken[owner] == taken[other]) & (taken[owner] != NOTHING)
+        conflicts = segment_sum(shares.double(), owner, len(near))  # at n
+        alone = (taken[owner] != NOTHING) & (conflicts[owner] - shares.double() == 0)
+        key, order = torch.sort(pairs.keys())
+        position = lookup(key, other * pairs.targets + taken[owner].clamp(min=0))
+        row = order[position[alone & (position >= 0)]]
+        return segment_sum(torch.ones(len(row), dtype=torch.float64, device=row.device), row, len(pairs))
+
+
+def counterpart(beliefs: Counterparts) -> Tensor:
+    """Each source's most probable counterpart, NOTHING where it has none or is tied, [sources]."""
+    pairs = beliefs.candidates
+    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
+    rows = best[best >= 0]
+    rows = rows[beliefs.forward[rows] > beliefs.source_none[pairs.source[rows]]]
+    return torch.full_like(best, NOTHING).index_copy_(0, pairs.source[rows], pairs.target[rows])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.compatibility import SMALLEST_WEIGHT, Factors, combine, labels, learn_weights, refine, widen
-from emea.data import Candidates, Counterparts, Graph, Links, Task
+from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.rules.paris import PARIS, PARISSettings
 
 SMALL = settings(deadline=None, max_examples=40, derandomize=True)
@@ -20,6 +20,8 @@ SMALL = settings(deadline=None, max_examples=40, derandomize=True)
 Triple = tuple[int, int, int]
 Pair = tuple[int, int]
 Assignment = Mapping[int, int | None]
+
+NOWHERE = Embeddings(torch.empty(0, 1), torch.empty(0, 1))  # the rule looks at beliefs alone
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -146,7 +148,7 @@ def check_conditional(
         torch.device("cpu"),
     )
     beliefs = hard_beliefs(pairs, y, sources, targets)
-    factors = Factors(beliefs.candidates, rule.factors(beliefs)[:, None], none=0.0)
+    factors = Factors(beliefs.candidates, rule.factors(beliefs, NOWHERE)[:, None], none=0.0)
     found = dict(zip(pairs, factors.conditional(column([phi])).tolist(), strict=True))
     for e in range(sources):
         if e in seeds:
@@ -356,6 +358,20 @@ def test_a_rule_that_the_samples_contradict_leaves_the_other_weights_as_they_wou
     assert weights[0].item() == pytest.approx(alone[0].item(), abs=5 * SMALLEST_WEIGHT)
 
 
+def labelled(factors: Factors, weights: Tensor, proposal: Tensor) -> list[int]:
+    """The row of each source's label under q*, -1 where it has none."""
+    pairs = factors.candidates
+    nothing, targets = torch.zeros(len(pairs), dtype=torch.float64), torch.zeros(pairs.targets, dtype=torch.float64)
+    none = factors.none_probability(weights)
+    refined = Counterparts(pairs, factors.conditional(weights), nothing, none, targets)
+    believed = Counterparts(pairs, proposal, nothing, torch.zeros_like(none), targets)
+    rows = labels(refined, believed)
+    found = [-1] * pairs.sources
+    for row in rows.tolist():
+        found[int(pairs.source[row])] = row
+    return found
+
+
 def test_labels_with_one_rule_do_not_depend_on_its_weight() -> None:
     generator = torch.Generator().manual_seed(2)
     factors = random_factors(generator, 50, 4, 1, none=0.7)
@@ -364,14 +380,14 @@ def test_labels_with_one_rule_do_not_depend_on_its_weight() -> None:
     expected = [e * 4 + int(values[e].argmax()) if values[e].max() > 0.7 else -1 for e in range(50)]
     assert -1 in expected
     for weight in (1e-3, 1.0, 7.3, 5e3):
-        assert labels(factors, column([weight]), proposal).tolist() == expected
+        assert labelled(factors, column([weight]), proposal) == expected
 
 
 def test_labels_with_two_rules_follow_their_weights() -> None:
     factors = Factors(candidates_of([(0, 0), (0, 1)], 1, 2), column([[0.9, 0.2], [0.2, 0.8]]), 0.1)
     proposal = column([0.5, 0.5])
-    assert labels(factors, column([3.0, 1.0]), proposal).tolist() == [0]
-    assert labels(factors, column([1.0, 3.0]), proposal).tolist() == [1]
+    assert labelled(factors, column([3.0, 1.0]), proposal) == [0]
+    assert labelled(factors, column([1.0, 3.0]), proposal) == [1]
 
 
 def test_ties_fall_back_to_the_encoder_and_then_abstain() -> None:
@@ -379,7 +395,7 @@ def test_ties_fall_back_to_the_encoder_and_then_abstain() -> None:
     factors = Factors(candidates_of(pairs, 5, 4), column([0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.05])[:, None], 0.1)
     proposal = column([0.2, 0.3, 0.3, 0.3, 0.9, 0.1, 1.0])
     # 0: q breaks the tie; 1: tied in both; 2: the rule decides whatever q says; 3: below "none"; 4: no candidates
-    assert labels(factors, column([2.0]), proposal).tolist() == [1, -1, 5, -1, -1]
+    assert labelled(factors, column([2.0]), proposal) == [1, -1, 5, -1, -1]
 
 
 # --- q*, combine, widen ---

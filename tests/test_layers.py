@@ -8,6 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
+    {"terminal"},
     {"run", "finished"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},

@@ -39,10 +39,10 @@ class MyModel(Encoder):
 class MyRule(Rule):
     def __init__(self, task, settings, device): ...
 
-    def factors(self, beliefs): return torch.zeros_like(beliefs.forward)
+    def factors(self, beliefs, embeddings): return torch.zeros_like(beliefs.forward)
 
 class Short(MyRule):
-    def factors(self, beliefs): return torch.zeros(3)
+    def factors(self, beliefs, embeddings): return torch.zeros(3)
 
 class Unfinished(Encoder):
     pass
@@ -86,7 +86,7 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             ['encoders."mine:MyModel".spoil=true'],
             "encoder 'mine:MyModel' gave [40, 64] embeddings, expected [40, features]",
         ),
-        (["em.rules=mine:Short"], "rule 'mine:Short' gave [3] factors"),
+        (["em.rules=mine:Short"], "rule 'mine:Short' gave [3, 1] factors"),
         (["em.encoder=mine:Unfinished"], "'mine:Unfinished' is no whole encoder: it lacks __init__, features, fit"),
         (["em.encoder=mine:Missing"], "'mine:Missing' is no encoder"),
         (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),

@@ -9,7 +9,7 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from emea.data import Candidates, Counterparts, Graph, Links, Task
+from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.kernels.joins import Edges
 from emea.rules.paris import PARIS, PARISSettings, Subrelations
 
@@ -19,6 +19,8 @@ CLOSE = 1e-7  # the rule keeps 1 − p above 1e-9; nothing else is approximate
 Triple = tuple[int, int, int]
 Pair = tuple[int, int]
 Belief = Mapping[Pair, float]  # Pr(n ≡ n')
+
+NOWHERE = Embeddings(torch.empty(0, 1), torch.empty(0, 1))  # the rule looks at beliefs alone
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -90,7 +92,7 @@ def beliefs_of(toy: Toy, pairs: Sequence[Pair]) -> Counterparts:
 
 def rule_factors(toy: Toy, rule_settings: PARISSettings) -> dict[Pair, float]:
     pairs = sorted(toy.forward)
-    values = PARIS(task_of(toy), rule_settings, torch.device("cpu")).factors(beliefs_of(toy, pairs))
+    values = PARIS(task_of(toy), rule_settings, torch.device("cpu")).factors(beliefs_of(toy, pairs), NOWHERE)
     assert values.dtype == torch.float64
     assert values.shape == (len(pairs),)
     return dict(zip(pairs, values.tolist(), strict=True))
@@ -363,7 +365,7 @@ def test_swapped_task_and_beliefs_give_the_factors_of_the_targets(
 ) -> None:
     rule = PARISSettings(evidence="best", scope=scope, prior=prior[0], prior_strength=prior[1])
     pairs = sorted(toy.forward)  # by source: seen from the target the rows are in no order
-    values = PARIS(task_of(toy).swap(), rule, torch.device("cpu")).factors(beliefs_of(toy, pairs).swap())
+    values = PARIS(task_of(toy).swap(), rule, torch.device("cpu")).factors(beliefs_of(toy, pairs).swap(), NOWHERE)
     found = {(t, s): value for (s, t), value in zip(pairs, values.tolist(), strict=True)}
     back = toy.swap()
     agree(found, slow_blanket(back, *prior) if scope == "blanket" else slow_own(back, "best", 0.0, *prior))

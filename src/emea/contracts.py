@@ -35,6 +35,15 @@ class Progress:
     seconds_left: float
 
 
+@dataclass(frozen=True)
+class Size:
+    """How large a task is."""
+
+    entities: int  # of both graphs
+    edges: int  # of both graphs, inverses included
+    pairs: int  # seeds
+
+
 class Encoder(ABC):
     """Turns pairs believed to be equal into embeddings of both graphs."""
 
@@ -45,6 +54,11 @@ class Encoder(ABC):
     @abstractmethod
     def features(cls, settings: PluginSettings) -> int:
         """Length of the embeddings, from which memory and time are estimated before a run."""
+
+    @classmethod
+    def work(cls, settings: PluginSettings, size: Size, fits: int) -> float:  # noqa: ARG003 - for those that train
+        """Floating-point operations, or what takes as long, of training in so many fits; for the estimate of time."""
+        return 0.0
 
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:

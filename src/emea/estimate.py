@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from emea import plugins
-from emea.contracts import Encoder
+from emea.contracts import Encoder, Size
 from emea.data import Task
 from emea.errors import EmeaError
 from emea.settings import Settings
@@ -52,7 +52,10 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + 4 * BLOCKS * block * targets
     work = SEARCH * 2 * sources * targets * features + PAIR_WORK * pairs + EDGE_WORK * edges * features
     device = torch.device(settings.device)
-    seconds = (settings.em.rounds + 1) * work / matrix_rate(features, device)
+    fits = settings.em.rounds + 1
+    size = Size(sources + targets, edges, len(task.seeds))
+    training = encoder.work(settings.encoder_settings(), size, fits)
+    seconds = (fits * work + training) / matrix_rate(features, device)
     return Estimate(pairs, features, memory, free_memory(device), seconds)
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.optim import Optimizer
 
-from emea.contracts import Encoder, PluginSettings, Progress
+from emea.contracts import Encoder, PluginSettings, Progress, Size
 from emea.data import Embeddings, Links, Task
 from emea.kernels.segments import segment_best
 from emea.settings import SimilaritySettings
@@ -55,6 +55,20 @@ class TrainedEncoder(Encoder):
         self.fits, self.turn, self.epoch = 0, 0, 0  # whole fits; turn and epoch of the present one
         self.found = Links.empty().to(device)  # pairs that joined in the present fit
         self.buffers: dict[str, Tensor] = {}  # what else an epoch leaves for the next
+
+    @classmethod
+    @abstractmethod
+    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+        """Floating-point operations, or what takes as long, of one epoch."""
+
+    @classmethod
+    def work(cls, settings: PluginSettings, size: Size, fits: int) -> float:
+        """Those of all epochs."""
+        assert isinstance(settings, TrainingSettings)
+        epochs = settings.epochs + (fits - 1) * settings.more_epochs
+        if settings.mode == "semi":
+            epochs += fits * settings.turns * settings.turn_epochs
+        return epochs * cls.epoch_work(settings, size)
 
     @abstractmethod
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:

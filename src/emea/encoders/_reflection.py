@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders._joined import Joined
-from emea.kernels.messages import Pattern, edge_softmax, mean, products, weighted_sum
+from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Reflections:
 
     def along(self, features: Tensor, directions: Tensor) -> Tensor:
         """h_j·r̂ of each edge, [edges]."""
-        return products(self.reflected, features, directions).index_select(0, self.message)
+        return take(products(self.reflected, features, directions), self.message)
 
     def attention(self, logits: Tensor) -> Tensor:
         """α: softmax over the edges of each entity, [edges]."""

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu, normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings
+from emea.contracts import PluginSettings, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.kernels.joins import lookup
-from emea.kernels.messages import Pattern, edge_softmax, mean, products, weighted_sum
+from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
 from emea.similarity import nearest_alike
 from emea.training import TrainedEncoder, TrainingSettings, uniform
 
@@ -64,6 +64,16 @@ class AliNet(TrainedEncoder):
         """All layers."""
         assert isinstance(settings, AliNetSettings)
         return sum(settings.dimensions)
+
+    @classmethod
+    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+        """As measured."""
+        assert isinstance(settings, AliNetSettings)
+        return (
+            9
+            * size.entities
+            * sum(2 * width * (width + out) + out * out for width, out in pairwise(settings.dimensions))
+        )
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, AliNetSettings)
@@ -126,9 +136,9 @@ class AliNet(TrainedEncoder):
         apart = []
         for ends, others in ((left, self.buffers["near_target"]), (right, self.buffers["near_source"])):
             drawn = torch.randint(others.shape[1], shape, generator=generator, device=self.device)
-            apart.append(distance(h[ends][:, None], h[others.gather(1, drawn)]))
+            apart.append(distance(take(h, ends)[:, None], take(h, others.gather(1, drawn))))
         negatives = torch.relu(settings.margin - torch.cat(apart, 1)).sum(1)
-        loss = (pairs.weight * (distance(h[left], h[right]) + settings.negative_weight * negatives)).sum()
+        loss = (pairs.weight * (distance(take(h, left), take(h, right)) + settings.negative_weight * negatives)).sum()
         if settings.relation_weight:
             loss = loss + settings.relation_weight * self.relation_loss(h, generator)
         yield loss
@@ -144,7 +154,9 @@ class AliNet(TrainedEncoder):
         graph, count = self.graph, self.settings.triples
         relations = mean(self.heads, h) - mean(self.tails, h)
         drawn = torch.randint(len(graph.head), (count,), generator=generator, device=self.device)
-        apart = distance(h[graph.head[drawn]] - h[graph.tail[drawn]], relations[graph.relation[drawn]])
+        apart = distance(
+            take(h, graph.head[drawn]) - take(h, graph.tail[drawn]), take(relations, graph.relation[drawn])
+        )
         return (apart * self.heads.share[drawn]).sum() * (len(graph.head) / count)
 
     def embed(self) -> Embeddings:

@@ -12,11 +12,11 @@ from torch.autograd import Function
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings
+from emea.contracts import PluginSettings, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.encoders._reflection import Reflections
-from emea.kernels.messages import mean
+from emea.kernels.messages import mean, take
 from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
 
 VIEWS = ("entity", "relation")
@@ -61,6 +61,12 @@ class DualAMN(TrainedEncoder):
         assert isinstance(settings, DualAMNSettings)
         return 2 * (settings.depth + 1) * settings.dimension
 
+    @classmethod
+    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+        """As measured."""
+        assert isinstance(settings, DualAMNSettings)
+        return 36 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
+
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, DualAMNSettings)
         super().__init__(task, settings, device)
@@ -96,7 +102,7 @@ class DualAMN(TrainedEncoder):
     def _view(self, view: str, features: Tensor, directions: Tensor) -> Tensor:
         reflections, depths = self.reflections, [torch.tanh(features)]
         for on_relation in self.parameters[f"{view}.attention"]:
-            attention = reflections.attention((directions @ on_relation).index_select(0, reflections.turned.column))
+            attention = reflections.attention(take(directions @ on_relation, reflections.turned.column))
             along = reflections.along(depths[-1], directions)
             depths.append(torch.tanh(reflections.gather(attention, along, depths[-1], directions)))
         h, proxies = torch.cat(depths, 1), self.parameters[f"{view}.proxies"]

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings
+from emea.contracts import PluginSettings, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.kernels.joins import expand
+from emea.kernels.messages import take
 from emea.similarity import nearest_alike
 from emea.training import TrainedEncoder, TrainingSettings, uniform
 
@@ -59,6 +60,12 @@ class IPTransE(TrainedEncoder):
         """The dimension."""
         assert isinstance(settings, IPTransESettings)
         return settings.dimension
+
+    @classmethod
+    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+        """As measured."""
+        assert isinstance(settings, IPTransESettings)
+        return 2300 * size.edges / 2 * (settings.negatives + 1) * settings.dimension
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, IPTransESettings)
@@ -118,7 +125,7 @@ class IPTransE(TrainedEncoder):
     def vectors(self) -> Tensor:
         """Entities of length 1, those that share one with the same, [entities, dimension]."""
         own = self.parameters["entities"]
-        return normalize((own + own[self.partner]) / 2, dim=1)
+        return normalize((own + take(own, self.partner)) / 2, dim=1)
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
         """Batches of triples, each with the paths."""
@@ -167,7 +174,8 @@ class IPTransE(TrainedEncoder):
         entities, relations = self.vectors(), self.parameters["relations"]
 
         def energy(each: Tensor) -> Tensor:
-            moved = entities[each[..., 0]] + relations[each[..., 1]] - entities[each[..., 2]]
+            head, relation, tail = each.unbind(-1)
+            moved = take(entities, head) + take(relations, relation) - take(entities, tail)
             return (moved.square().sum(-1) + SMALLEST).sqrt()
 
         loss = torch.relu(self.settings.margin + energy(triples)[:, None] - energy(negatives)).mean(1)
@@ -176,8 +184,8 @@ class IPTransE(TrainedEncoder):
     def path_loss(self) -> Tensor:
         """Mean of ‖r₁ + r₂ − r‖ weighted by reliability."""
         straight = self.parameters["relations"]
-        both = torch.where(self.sign[:, None] > 0, straight, -straight[self.inverse_of])
-        first, second, closing = both[self.paths].unbind(1)
+        both = torch.where(self.sign[:, None] > 0, straight, -take(straight, self.inverse_of))
+        first, second, closing = take(both, self.paths).unbind(1)
         apart = ((first + second - closing).square().sum(1) + SMALLEST).sqrt()
         return (self.path_reliability * apart).sum() / len(self.paths)
 

@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings
+from emea.contracts import PluginSettings, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.encoders._reflection import Reflections
-from emea.kernels.messages import mean
+from emea.kernels.messages import mean, take
 from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
 
 
@@ -52,6 +52,12 @@ class RREA(TrainedEncoder):
         assert isinstance(settings, RREASettings)
         return 2 * (settings.depth + 1) * settings.dimension
 
+    @classmethod
+    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+        """As measured."""
+        assert isinstance(settings, RREASettings)
+        return 400 * (4 * size.edges * settings.dimension + size.entities * cls.features(settings))
+
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, RREASettings)
         super().__init__(task, settings, device)
@@ -85,9 +91,9 @@ class RREA(TrainedEncoder):
             along = reflections.along(depths[-1], directions)  # h_j·r̂
             bundle, tail = reflections.turned.column, reflections.edges.column
             # v·M_r h_j = v·h_j − 2 (h_j·r̂)(v·r̂)
-            logits = (depths[-1] @ on_message).index_select(0, tail)
-            logits = logits - 2 * along * (directions @ on_message).index_select(0, bundle)
-            attention = reflections.attention(logits + (directions @ on_relation).index_select(0, bundle))
+            logits = take(depths[-1] @ on_message, tail)
+            logits = logits - 2 * along * take(directions @ on_message, bundle)
+            attention = reflections.attention(logits + take(directions @ on_relation, bundle))
             depths.append(torch.relu(reflections.gather(attention, along, depths[-1], directions)))
         return depths
 
@@ -119,9 +125,9 @@ class _MarginLoss(Function):
         gradient, total = torch.zeros_like(output), output.new_zeros(())
         blocks = (torch.split(each, _MarginLoss.BLOCK, -1) for each in (pairs, negatives, weight))
         for ends, others, share in zip(*blocks, strict=True):
-            left, right = output.index_select(0, ends[0]), output.index_select(0, ends[1])
+            left, right = take(output, ends[0]), take(output, ends[1])
             near = left - right
-            to_right, to_left = left - output.index_select(0, others[1]), output.index_select(0, others[0]) - right
+            to_right, to_left = left - take(output, others[1]), take(output, others[0]) - right
             reach = margin + near.abs().sum(1)
             first, second = reach - to_right.abs().sum(1), reach - to_left.abs().sum(1)
             total = total + (share * (torch.relu(first) + torch.relu(second))).sum()

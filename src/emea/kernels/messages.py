@@ -79,13 +79,18 @@ def products(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     return result
 
 
+def take(features: Tensor, index: Tensor) -> Tensor:
+    """features[index]; on a CPU its gradient is added up in a fixed order, which that of indexing is not."""
+    return features.index_select(0, index.flatten()).reshape(*index.shape, *features.shape[1:])
+
+
 def edge_softmax(logits: Tensor, row: Tensor, rows: int) -> Tensor:
     """exp(logit) over the sum of its row, [entries]; differentiable."""
     peak = torch.full((rows,), -torch.inf, dtype=logits.dtype, device=logits.device)
     peak = peak.scatter_reduce(0, row, logits.detach(), "amax")
     raised = torch.exp(logits - peak[row])
     total = torch.zeros(rows, dtype=logits.dtype, device=logits.device).index_add(0, row, raised)
-    return raised / total.index_select(0, row)
+    return raised / take(total, row)
 
 
 class _WeightedSum(Function):

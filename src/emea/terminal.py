@@ -1,0 +1,168 @@
+"""What the verbs print: progress, results, lists."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from emea import plugins
+from emea.contracts import Encoder, Rule
+from emea.em import Fitting, Result, Round
+from emea.estimate import Estimate
+from emea.settings import Settings
+
+out, log = Console(), Console(stderr=True)
+LINE_SECONDS = 30.0  # between lines on a long fit, where there is no terminal
+
+
+def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
+    """What a run would take."""
+    if as_json:
+        out.print(json.dumps(asdict(needed), indent=2), markup=False, highlight=False, soft_wrap=True)
+        return
+    out.print(f"candidate pairs  up to {needed.pairs:,}", highlight=False)
+    out.print(f"embeddings       {needed.features:,} numbers for each entity", highlight=False)
+    out.print(
+        f"memory           about {needed.memory / 1e9:.1f} GB of {needed.free / 1e9:.1f} GB free", highlight=False
+    )
+    out.print(f"time             about {needed.seconds:.0f} s on {chosen.device}", highlight=False)
+
+
+@dataclass(frozen=True)
+class Observers:
+    """What a run calls: at the end of each round, and now and then within a long fit."""
+
+    round: Callable[[Round], None] | None = None
+    fit: Callable[[Fitting], None] | None = None
+
+
+@contextmanager
+def progress(chosen: Settings, *, shown: bool) -> Iterator[Observers]:
+    """Shows each round as it ends, and the epochs in between: bars on a terminal, lines in a log elsewhere."""
+    if not shown:
+        yield Observers()
+    elif log.is_terminal:
+        columns = (SpinnerColumn(), TextColumn("{task.fields[what]}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, TimeElapsedColumn(), TextColumn("{task.description}"), console=log) as bars:
+            yield _bars(bars, chosen.em.rounds)
+    else:
+        yield _lines(chosen.em.rounds)
+
+
+def _bars(bars: Progress, rounds: int) -> Observers:
+    outer = bars.add_task("first fit", total=rounds + 1, what="rounds")
+    inner = bars.add_task("", total=None, what="epochs", visible=False)
+
+    def fit(fitting: Fitting) -> None:
+        now = fitting.progress
+        bars.update(inner, completed=now.epoch, total=now.epochs, description=_training(fitting), visible=True)
+
+    return Observers(lambda ended: bars.update(outer, advance=1, description=_found(ended)), fit)
+
+
+def _lines(rounds: int) -> Observers:
+    spoken = time.monotonic()
+
+    def fit(fitting: Fitting) -> None:
+        nonlocal spoken
+        if time.monotonic() - spoken >= LINE_SECONDS:
+            now, spoken = fitting.progress, time.monotonic()
+            say(f"round {fitting.round}/{rounds}, epoch {now.epoch:,}/{now.epochs:,}: {_training(fitting)}")
+
+    return Observers(lambda ended: say(f"round {ended.number}/{rounds}: {_found(ended)}, {ended.seconds:.1f} s"), fit)
+
+
+def _training(fitting: Fitting) -> str:
+    now = fitting.progress
+    turn = f"turn {now.turn}, " if now.turn else ""
+    return f"{turn}loss {now.loss:.4g} on {now.pairs:,} pairs, {now.seconds_left:.0f} s left"
+
+
+def _found(ended: Round) -> str:
+    found = f"{len(ended.state.labels):,} pairs labelled"
+    if len(ended.trials):
+        found += f", {int(ended.trials[:, 1].sum())} of {len(ended.trials)} links of held-out pairs right"
+    return found
+
+
+def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -> None:
+    """The links by confidence, the measures where there are any, and the files written."""
+    count, confidence = len(result.alignment), result.alignment.confidence
+    out.print(f"\n[bold]{count:,} links[/bold] found besides the {len(result.task.seeds):,} seeds")
+    if count:
+        table = Table("confidence from", "links", box=None)
+        for low in (0.95, 0.9, 0.8, 0.5):
+            table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
+        out.print(table)
+    if measures is not None:
+        show_measures(measures)
+    out.print(f"\nfiles in {folder}:", highlight=False)
+    meanings = {
+        "alignment.tsv": "the links with confidence",
+        "alignment.sssom.tsv": "the same as SSSOM",
+        "alignment.nt": "the same as owl:sameAs",
+        "candidates.tsv": "the most probable counterparts of each source",
+        "metrics.json": "the measures above and more",
+        "rounds.jsonl": "what each round found",
+        "settings.toml": "all it takes to do this again",
+    }
+    for name, meaning in meanings.items():
+        if (folder / name).exists() and (measures is not None or name != "metrics.json"):
+            out.print(f"  {name:<20} {meaning}", highlight=False)
+
+
+def show_measures(measures: dict[str, Any]) -> None:
+    """Precision and recall of the links, and the ranks of the true ones."""
+    table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
+    readings = {"known sources": "links whose source the reference knows", "strict": "all links"}
+    for reading, values in measures["alignment"].items():
+        figures = (f"{values[name]:.3f}" for name in ("precision", "recall", "f1", "calibration error"))
+        table.add_row(f"{values['links']:,}", *figures, readings[reading])
+    out.print(f"\nagainst {measures['reference']:,} true links that were not given:", highlight=False)
+    out.print(table)
+    table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
+    for pool, decodings in measures["ranking"].items():
+        for decoding, values in decodings.items():
+            figures = (f"{values[name]:.3f}" for name in ("hit@1", "hit@10", "mrr"))
+            table.add_row(pool, decoding, *figures, f"{values['mr']:.1f}")
+    out.print(table)
+
+
+def show_plugins(kind: str, contract: type[Encoder] | type[Rule]) -> None:
+    """The plug-ins of a kind with their settings."""
+    for name in plugins.names(kind):
+        plugin: type[Encoder] | type[Rule] = plugins.find(kind, name, contract)
+        show_fields(f"{kind}.{name}", plugin.Settings, _first_line(plugin))
+
+
+def show_fields(place: str, model: type[BaseModel], about: str) -> None:
+    """The settings of a model: key, default, meaning."""
+    out.print(f"[bold]{place}[/bold]  {about}", highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for key, field in model.model_fields.items():
+        table.add_row(f"{place}.{key}", str(field.default), field.description or "")
+    out.print(table)
+
+
+def _first_line(plugin: type) -> str:
+    return (sys.modules[plugin.__module__].__doc__ or "").strip().splitlines()[0]
+
+
+def say(text: str) -> None:
+    """A line for whoever watches."""
+    log.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def silent(text: str) -> None:
+    """Say nothing."""

@@ -56,14 +56,7 @@ def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
     """All measures of a run: ranks for both pools and each decoding, and the links in both readings."""
     if isinstance(subject, Result):
         subject = answer(subject)
-    known = reference.open().to(subject.source.device)
-    known = known[~torch.isin(known.source, subject.given.source)]
-    every = torch.ones(subject.targets, dtype=torch.bool, device=known.source.device)
-    every[subject.given.target] = False
-    every[known.target] = True
-    tested = torch.zeros_like(every)
-    tested[known.target] = True
-    pools = {"test targets": tested, "all targets": every}
+    known, pools = _pools(subject, reference)
     return {
         "reference": len(known),
         "ranking": {
@@ -75,6 +68,26 @@ def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
             "strict": alignment_measures(subject, known, strict=True),
         },
     }
+
+
+def realistic_ranks(result: Result, reference: Reference, pool: str, decoding: str) -> Tensor:
+    """Rank of each known pair, for comparing two runs pair by pair, [known]."""
+    subject = answer(result)
+    known, pools = _pools(subject, reference)
+    best, worst = ranks(subject, known, pools[pool], decoding)
+    return (best + worst) / 2
+
+
+def _pools(subject: Answer, reference: Reference) -> tuple[Links, dict[str, Tensor]]:
+    """The pairs that count, and by the name of each pool the targets in it, [targets] bool."""
+    known = reference.open().to(subject.source.device)
+    known = known[~torch.isin(known.source, subject.given.source)]
+    every = torch.ones(subject.targets, dtype=torch.bool, device=known.source.device)
+    every[subject.given.target] = False
+    every[known.target] = True
+    tested = torch.zeros_like(every)
+    tested[known.target] = True
+    return known, {"test targets": tested, "all targets": every}
 
 
 def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:

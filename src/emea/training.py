@@ -32,7 +32,7 @@ class TrainingSettings(PluginSettings):
     epochs: int = Field(1200, ge=1, description="of the first fit")
     more_epochs: int = Field(200, ge=1, description="of each later fit, which goes on from the last")
     turns: int = Field(5, ge=0, description="semi: how often the mutually nearest pairs join")
-    turn_epochs: int = Field(1200, ge=1, description="semi: epochs after they join")
+    turn_epochs: int = Field(600, ge=1, description="semi: epochs after they join")
     learning_rate: float = Field(0.005, gt=0, description="step of the optimiser")
     decay: float = Field(0.25, ge=0, le=1, description="last share of a fit's epochs, in which the step falls to zero")
 

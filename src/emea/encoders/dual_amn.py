@@ -23,17 +23,18 @@ VIEWS = ("entity", "relation")
 
 
 class DualAMNSettings(TrainingSettings):
-    """As published, except that an epoch has a least length, so that few pairs are trained on as long as many."""
+    """As published, with smaller steps and more of them, and an epoch of a least length where there are few pairs."""
 
-    epochs: int = Field(20, ge=1, description="of the first fit")
+    epochs: int = Field(30, ge=1, description="of the first fit")
     more_epochs: int = Field(5, ge=1, description="of each later fit, which goes on from the last")
     turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
+    learning_rate: float = Field(0.003, gt=0, description="step of the optimiser")
     dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
     depth: int = Field(2, ge=0, description="layers")
     proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
     dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
     batch: int = Field(1024, ge=1, description="pairs for each step")
-    least_pairs: int = Field(4500, ge=1, description="fewer pairs are repeated in an epoch until it has as many")
+    least_pairs: int = Field(2048, ge=1, description="fewer pairs are repeated in an epoch until it has as many")
     margin: float = Field(1.0, ge=0, description="γ of the loss")
     scale: float = Field(30.0, gt=0, description="λ of the loss: how much the hardest negatives count")
     shift: float = Field(10.0, description="τ of the loss")
@@ -134,7 +135,7 @@ class _HardestFirst(Function):
     With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, r) = λ/s and ∂/∂d(l, e) = −p_e·λ/s.
     """
 
-    BLOCK = 256
+    BLOCK = 1024
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as autograd passes them

@@ -25,7 +25,7 @@ SMALLEST = 1e-12  # under a root, so that its slope is a number
 class IPTransESettings(TrainingSettings):
     """As published: 100 dimensions, Adagrad."""
 
-    epochs: int = Field(200, ge=1, description="of the first fit")
+    epochs: int = Field(300, ge=1, description="of the first fit")
     more_epochs: int = Field(30, ge=1, description="of each later fit, which goes on from the last")
     turn_epochs: int = Field(30, ge=1, description="semi: epochs after the mutually nearest pairs join")
     learning_rate: float = Field(0.01, gt=0, description="step of the optimiser")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from emea.kernels.messages import Pattern, edge_softmax, mean, plain_product, plain_sum, products, weighted_sum
+from emea.kernels.messages import Pattern, edge_softmax, mean, plain_product, plain_sum, products, take, weighted_sum
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}
 EVERY_DTYPE = pytest.mark.parametrize("dtype", list(CLOSE), ids=str)
@@ -31,8 +31,9 @@ PATTERNS = {
     "sorted": SORTED,
     "nothing": NOTHING,
     "one": Pattern(torch.tensor([4]), torch.tensor([0]), (5, 6)),
-    "random": random_pattern(200, 17, 9, seed=1),
+    "random": random_pattern(100, 17, 9, seed=1),
     "wide": random_pattern(60, 3, 40, seed=2),
+    "crowded": random_pattern(40, 5, 6, seed=3),  # more entries than places
 }
 every_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
 
@@ -136,22 +137,35 @@ def test_edge_softmax_equals_loops(pattern: Pattern) -> None:
         torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), atol=1e-10, rtol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (0,), (4, 1)], ids=str)
+def test_taking_is_indexing(shape: tuple[int, ...]) -> None:
+    index = torch.tensor([2, 0, 2, 4])[: math.prod(shape)].reshape(shape)
+    for features in (numbers(5, 3, seed=1), numbers(5, seed=2)):
+        features.requires_grad_()
+        assert torch.equal(take(features, index), features[index])
+        assert gradcheck(lambda each: take(each, index), (features,))
+
+
 # --- gradients ---
 
 
-@every_pattern
-@pytest.mark.parametrize("of", ["both", "first", "second"])
-def test_gradients_are_slopes(pattern: Pattern, of: str) -> None:
-    values, left, right = (argument.requires_grad_() for argument in arguments(pattern, torch.float64))
-    first, second = of != "second", of != "first"
-    values, left = values.detach().requires_grad_(first), left.detach().requires_grad_(first)
-    right = right.detach().requires_grad_(second)
-    if len(pattern.row) and len(pattern.row) < 50:
-        assert gradcheck(lambda v, f: weighted_sum(pattern, v, f), (values, right))
-        assert gradcheck(lambda a, b: products(pattern, a, b), (left, right))
-        assert gradcheck(lambda f: mean(pattern, f), (right.detach().requires_grad_(),))
-        logits = values.detach().requires_grad_()
-        assert gradcheck(lambda each: edge_softmax(each, pattern.row, pattern.shape[0]), (logits,))
+@pytest.mark.parametrize("name", ["mixed", "sorted", "one", "crowded"])
+@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)], ids=str)
+def test_gradients_are_slopes(name: str, wanted: tuple[bool, bool]) -> None:
+    pattern = PATTERNS[name]
+    values, left, right = arguments(pattern, torch.float64)
+    for argument, of_it in zip((values, left, right), (wanted[0], *wanted), strict=True):
+        argument.requires_grad_(of_it)
+    assert gradcheck(lambda v, f: weighted_sum(pattern, v, f), (values, right))
+    assert gradcheck(lambda a, b: products(pattern, a, b), (left, right))
+
+
+@pytest.mark.parametrize("name", ["mixed", "sorted", "one", "crowded"])
+def test_gradients_of_means_and_softmax_are_slopes(name: str) -> None:
+    pattern = PATTERNS[name]
+    values, _, right = (argument.requires_grad_() for argument in arguments(pattern, torch.float64))
+    assert gradcheck(lambda features: mean(pattern, features), (right,))
+    assert gradcheck(lambda logits: edge_softmax(logits, pattern.row, pattern.shape[0]), (values,))
 
 
 def slopes(result: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:

@@ -79,7 +79,8 @@ def rounds(
     encoder, rules = _encoder(graphs, settings, device), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
-    pseudo, sharpness, tried = seeds[:0], settings.probability.typical_sharpness, torch.zeros(0, 3, dtype=torch.float64)
+    pseudo, tried = seeds[:0], torch.zeros(0, 3, dtype=torch.float64)
+    sharpness = settings.probability.sharpness or settings.probability.typical_sharpness
     if state is not None:
         pseudo, sharpness, tried = state.labels.to(device), state.sharpness, state.trials
         generator.set_state(state.random)
@@ -95,7 +96,8 @@ def rounds(
         embeddings = _kept_contract(encoder.fit(known + pseudo, generator), task, settings.em.encoder)
         nearest = search(embeddings, settings.similarity, generator)
         candidates = nearest[~(nearest.touches(known) | nearest.among(exclusions))]
-        sharpness = fit_sharpness(candidates, held_out, settings.probability) if len(held_out) else sharpness
+        if len(held_out):
+            sharpness = fit_sharpness(candidates, held_out, settings.probability, both_ways=rules.both_ways)
         believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
 
         considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)

@@ -31,8 +31,10 @@ def counterparts(candidates: Candidates, sharpness: float, settings: Probability
     )
 
 
-def fit_sharpness(candidates: Candidates, held_out: Links, settings: ProbabilitySettings) -> float:
-    """The sharpness under which the held-out pairs are most probable, both ways (eq. 3).
+def fit_sharpness(
+    candidates: Candidates, held_out: Links, settings: ProbabilitySettings, *, both_ways: bool = True
+) -> float:
+    """The sharpness under which the held-out pairs are most probable, both ways or from source to target (eq. 3).
 
     Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
     normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness. Few pairs leave it near
@@ -49,7 +51,8 @@ def fit_sharpness(candidates: Candidates, held_out: Links, settings: Probability
 
     def loss(log_sharpness: float) -> float:
         believed = counterparts(near, math.exp(log_sharpness), settings)
-        surprise = -torch.log(believed.agreement[row].clamp(min=1e-12)).sum() / 2
+        belief = believed.confidence if both_ways else believed.forward
+        surprise = -torch.log(belief[row].clamp(min=1e-6)).sum()
         return float(surprise) + settings.prior_pairs * (log_sharpness - centre) ** 2
 
     return math.exp(minimise(loss, centre - 2.0, centre + 2.0))

@@ -140,8 +140,8 @@ class Settings(_Stage):
 
 PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaults
     "fast": {},
-    "paper": {  # Guiding Neural Entity Alignment with Compatibility, as published
-        "probability": {"balance": 0, "fit_to": "validation"},  # eq. 1–3
+    "paper": {  # Guiding Neural Entity Alignment with Compatibility; why argmax and the own factor: docs/log.md
+        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},
         "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
         "rules": {"paris": {"evidence": "forward"}},  # eq. paris_prob

@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from emea.contracts import PluginSettings, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
-from emea.kernels.joins import lookup
+from emea.kernels.joins import expand
 from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
 from emea.similarity import nearest_alike
 from emea.training import TrainedEncoder, TrainingSettings, uniform
@@ -135,9 +135,13 @@ class AliNet(TrainedEncoder):
         shape = (len(pairs), settings.negatives)
         apart = []
         for ends, others in ((left, self.buffers["near_target"]), (right, self.buffers["near_source"])):
+            if others.shape[1] == 0:  # a graph of one entity
+                continue
             drawn = torch.randint(others.shape[1], shape, generator=generator, device=self.device)
             apart.append(distance(take(h, ends)[:, None], take(h, others.gather(1, drawn))))
-        negatives = torch.relu(settings.margin - torch.cat(apart, 1)).sum(1)
+        negatives = (
+            torch.relu(settings.margin - torch.cat(apart, 1)).sum(1) if apart else torch.zeros_like(pairs.weight)
+        )
         loss = (pairs.weight * (distance(take(h, left), take(h, right)) + settings.negative_weight * negatives)).sum()
         if settings.relation_weight:
             loss = loss + settings.relation_weight * self.relation_loss(h, generator)
@@ -174,26 +178,27 @@ def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:
     first, second = graph.two_steps(settings.busiest)
     kind = graph.relation[first] * graph.relations + graph.relation[second]
     kinds, kind = torch.unique(kind, return_inverse=True)
-    paths = torch.bincount(kind, minlength=len(kinds))
-    starts = torch.unique(kind * graph.entities + graph.head[first]) // graph.entities
-    starts = torch.bincount(starts, minlength=len(kinds))
-    taken = ((starts >= settings.frequent) & (paths <= settings.fan * starts))[kind]
+    start, end = graph.head[first], graph.tail[second]
+    begins = torch.unique(kind * graph.entities + start)  # of each kind, the entities it leads from
+    starts = torch.bincount(begins // graph.entities, minlength=len(kinds))
+    place = torch.searchsorted(begins, kind * graph.entities + start)
+    reached = torch.unique(place * graph.entities + end) // graph.entities  # of each of them, the entities it leads to
+    ends = torch.bincount(begins[reached] // graph.entities, minlength=len(kinds))
+    taken = ((starts >= settings.frequent) & (ends <= settings.fan * starts))[kind]
     loops = torch.arange(graph.entities, device=graph.device) * (graph.entities + 1)
-    reached = graph.head[first[taken]] * graph.entities + graph.tail[second[taken]]
-    key = torch.unique(torch.cat([reached, loops]))
+    key = torch.unique(torch.cat([start[taken] * graph.entities + end[taken], loops]))
     return Pattern(key // graph.entities, key % graph.entities, (graph.entities, graph.entities))
 
 
 def augmented(graph: Joined, pairs: Links) -> Pattern:
     """N₁(i) ∪ i, with an edge between two entities whose counterparts have one."""
     left, right = graph.pairs(pairs)
-    known, counterpart = torch.sort(torch.cat([left, right]))
-    counterpart = torch.cat([right, left])[counterpart]
-    once = torch.ones(len(known), dtype=torch.bool, device=graph.device)
-    once[1:] = known[1:] != known[:-1]  # the first counterpart, where an entity has several
-    known, counterpart = known[once], counterpart[once]
-    head, tail = lookup(known, graph.head), lookup(known, graph.tail)
-    both = (head >= 0) & (tail >= 0)
-    added = counterpart[head[both]] * graph.entities + counterpart[tail[both]]
+    known, order = torch.sort(torch.cat([left, right]), stable=True)
+    counterpart = torch.cat([right, left])[order]
+    count = torch.bincount(known, minlength=graph.entities)
+    start = torch.cumsum(count, 0) - count
+    edge, head = expand(start[graph.head], count[graph.head])  # edges × counterparts of the head
+    row, tail = expand(start[graph.tail[edge]], count[graph.tail[edge]])  # × counterparts of the tail
+    added = counterpart[head[row]] * graph.entities + counterpart[tail]
     key = torch.unique(torch.cat([graph.nearby.row * graph.entities + graph.nearby.column, added]))
     return Pattern(key // graph.entities, key % graph.entities, (graph.entities, graph.entities))

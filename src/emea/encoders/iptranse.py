@@ -138,23 +138,23 @@ class IPTransE(TrainedEncoder):
             yield loss + self.settings.path_weight * self.path_loss() if len(self.paths) else loss
 
     def corrupted(self, triples: Tensor, generator: torch.Generator) -> Tensor:
-        """Each triple with head or tail replaced by a random entity of the graph it is of, [triples, negatives, 3]."""
-        sources, targets = self.graph.sources, self.graph.targets
+        """Each triple with head or tail replaced by another entity of the same graph, [triples, negatives, 3]."""
         shape = (len(triples), self.settings.negatives)
         at_head = torch.randint(2, shape, generator=generator, device=self.device).bool()
         head, relation, tail = (column[:, None].expand(shape) for column in triples.unbind(1))
-        if self.settings.near:
-            near = self.buffers["near"]
-            drawn = torch.randint(near.shape[1], shape, generator=generator, device=self.device)
-            other = near[torch.where(at_head, head, tail), drawn]
-            return torch.stack([torch.where(at_head, other, head), relation, torch.where(at_head, tail, other)], -1)
-        relation_of_target = (triples[:, 1] >= self.first_target_relation)[:, None]
-        draw = torch.rand(shape, generator=generator, device=self.device)
-        other = torch.where(relation_of_target, sources + (draw * targets).long(), (draw * sources).long())
-        other = other.clamp(max=sources + targets - 1)
-        at_head = torch.randint(2, shape, generator=generator, device=self.device).bool()
-        head, relation, tail = (column[:, None].expand(shape) for column in triples.unbind(1))
+        other = self._another(torch.where(at_head, head, tail), generator)
         return torch.stack([torch.where(at_head, other, head), relation, torch.where(at_head, tail, other)], -1)
+
+    def _another(self, entity: Tensor, generator: torch.Generator) -> Tensor:
+        """One of the nearest of each entity, or any other of its graph where all count, same shape."""
+        near, graph = self.buffers.get("near"), self.graph
+        if near is not None and near.shape[1]:
+            drawn = torch.randint(near.shape[1], entity.shape, generator=generator, device=self.device)
+            return near[entity, drawn]
+        first = torch.where(entity < graph.sources, 0, graph.sources)
+        size = torch.where(entity < graph.sources, graph.sources, graph.targets)
+        step = 1 + (torch.rand(entity.shape, generator=generator, device=self.device) * (size - 1)).long()
+        return first + (entity - first + step.minimum((size - 1).clamp(min=1))) % size
 
     def _look_around(self) -> None:
         """The entities nearest to each, in its own graph."""
@@ -163,11 +163,6 @@ class IPTransE(TrainedEncoder):
         near = nearest_alike(sides.source, self.settings.near), nearest_alike(sides.target, self.settings.near)
         width = min(near[0].shape[1], near[1].shape[1])
         self.buffers["near"] = torch.cat([near[0][:, :width], near[1][:, :width] + self.graph.sources])
-
-    @property
-    def first_target_relation(self) -> int:
-        """Relations from here on are the target's."""
-        return int(self.graph.relation[self.graph.head < self.graph.sources].max()) + 1
 
     def triple_loss(self, triples: Tensor, weight: Tensor, negatives: Tensor) -> Tensor:
         """Weighted mean of relu(margin + E − E⁻)."""

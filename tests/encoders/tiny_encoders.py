@@ -1,0 +1,48 @@
+"""Every trained encoder in its smallest, and a task on which two fits of it differ where they can."""
+
+from typing import Any
+
+import pytest
+import torch
+from small_tasks import CPU, graph_of, pairs_of, random_triples
+
+from emea import plugins
+from emea.contracts import Encoder
+from emea.data import Embeddings, Links, Task
+from emea.training import TrainedEncoder
+
+# of each encoder, batches and lookups of near entities such that an epoch depends on more than the parameters
+TINY: dict[str, dict[str, Any]] = {
+    "rrea": {"dimension": 6},
+    "dual_amn": {"dimension": 5, "proxies": 4, "batch": 7, "least_pairs": 11},
+    "alinet": {"dimensions": (8, 6, 4), "frequent": 1, "near": 4, "refresh": 3, "negatives": 2, "triples": 30},
+    "iptranse": {"dimension": 6, "near": 4, "refresh": 3, "batch": 40, "path_count": 1, "negatives": 2},
+}
+SHORT = {"epochs": 4, "more_epochs": 5, "turn_epochs": 4, "turns": 2}
+ENTITIES = 26  # more than CSLS has neighbours and the search candidates
+
+SHARED = random_triples(60, range(ENTITIES - 1), 3, seed=4)  # the last entity has no edge
+TASK = Task(
+    graph_of([*SHARED, *random_triples(6, range(ENTITIES - 1), 3, seed=5)], ENTITIES, 3),
+    graph_of([*SHARED, *random_triples(6, range(ENTITIES - 1), 3, seed=6)], ENTITIES, 3),
+    Links.empty(),
+)
+PAIRS = pairs_of([(number, number, 1.0) for number in range(0, 14, 2)])
+MORE = PAIRS + pairs_of([(1, 1, 0.9), (3, 5, 0.4)])
+
+every_encoder = pytest.mark.parametrize("name", TINY)
+
+
+def build(name: str, task: Task = TASK, **settings: Any) -> TrainedEncoder:
+    plugin = plugins.find("encoders", name, Encoder)
+    encoder = plugin(task, plugin.Settings(**{**TINY[name], **SHORT, **settings}), CPU)
+    assert isinstance(encoder, TrainedEncoder)
+    return encoder
+
+
+def fit(encoder: TrainedEncoder, pairs: Links = PAIRS, seed: int = 0) -> Embeddings:
+    return encoder.fit(pairs, torch.Generator().manual_seed(seed))
+
+
+def same(first: Embeddings, second: Embeddings) -> bool:
+    return torch.equal(first.source, second.source) and torch.equal(first.target, second.target)

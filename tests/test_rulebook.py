@@ -1,0 +1,276 @@
+"""What rules say reaches both sides, and Φ is learned from all entities: a brute-force maximum of eq. objective_phi."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from emea.compatibility import SMALLEST_WEIGHT, learn_weights, refine
+from emea.contracts import PluginSettings, Rule
+from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
+from emea.errors import PluginError
+from emea.probability import clamp, counterparts, most_probable
+from emea.rulebook import Rulebook, add_impossible, most_likely, weight_names
+from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
+from emea.rules.paris import PARIS, PARISSettings
+from emea.settings import Settings, load
+from emea.similarity import search
+
+CPU = torch.device("cpu")
+RULES = "em.rules=paris,avoid_conflict"
+RIDGE = 1.0  # as `learn_weights` has it
+
+Pair = tuple[int, int]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Case:
+    """Two graphs, one a copy of the other but for a few triples, with embeddings that nearly agree."""
+
+    def __init__(self, seed: int, settings: Settings, seeds: int = 6, entities: int = 20) -> None:
+        draw = np.random.default_rng(seed)
+        triples = np.stack([draw.integers(high, size=50) for high in (entities, 3, entities)], 1)
+        other = np.concatenate([triples[5:], triples[:5, ::-1] % [entities, 3, entities]])
+        names = [f"e{number:02}" for number in range(entities)], ["r0", "r1", "r2"]
+        self.task = Task(Graph.build(*names, triples), Graph.build(*names, other), Links.empty())
+        source = draw.normal(size=(entities, 6))
+        sides = (source, source + draw.normal(size=source.shape) * 0.8)
+        scaled = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
+        self.space = Embeddings(*(torch.tensor(side, dtype=torch.float32) for side in scaled))
+        own = torch.tensor(draw.permutation(entities)[:seeds])
+        self.known, self.settings = Links.build(own, own), settings
+        self.nearest = search(self.space, settings.similarity, torch.Generator().manual_seed(0))
+        free = self.nearest[~self.nearest.touches(self.known)]
+        believed = counterparts(free, 6.0, settings.probability)
+        both_ways = settings.compatibility.directions == "both"
+        considered = most_probable(believed, settings.compatibility.candidates, both_ways=both_ways)
+        cosine = (self.space.source[own] * self.space.target[own]).sum(1)
+        self.beliefs = clamp(considered, self.known, cosine)
+        book = Rulebook(self.task, settings, CPU)
+        self.forward, self.backward, self.learning = book.factors(self.beliefs, self.space, self.nearest, self.known)
+
+
+def settings_of(*assignments: str) -> Settings:
+    own = ["similarity.candidates=7", "similarity.neighbours=3", "compatibility.candidates=3"]
+    return load(assignments=[RULES, *own, *assignments])
+
+
+def pairs_of(candidates: Candidates) -> list[Pair]:
+    return list(zip(candidates.source.tolist(), candidates.target.tolist(), strict=True))
+
+
+# --- the slow reference ---
+
+
+def slow_rivals(case: Case) -> list[Pair]:
+    """Pairs with a labelled entity that are among the K most similar of one of their ends."""
+    sources, targets = set(case.known.source.tolist()), set(case.known.target.tolist())
+    score = dict(zip(pairs_of(case.nearest), case.nearest.similarity.tolist(), strict=True))
+    touched = {pair: value for pair, value in score.items() if pair[0] in sources or pair[1] in targets}
+    kept = []
+    for pair, value in touched.items():
+        better = [sum(other[end] == pair[end] and touched[other] > value for other in touched) for end in (0, 1)]
+        if min(better) < case.settings.compatibility.candidates:
+            kept.append(pair)
+    return kept
+
+
+def slow_judged(case: Case) -> Counterparts:
+    """The beliefs with the rivals, of which nothing is believed, by source and target."""
+    pairs, cosine = pairs_of(case.beliefs.candidates), (case.space.source @ case.space.target.T).tolist()
+    mass = dict(zip(pairs, case.beliefs.forward.tolist(), strict=True))
+    back = dict(zip(pairs, case.beliefs.backward.tolist(), strict=True))
+    rows = sorted({*pairs, *slow_rivals(case)})
+    candidates = replace(
+        case.beliefs.candidates,
+        source=torch.tensor([s for s, _ in rows]),
+        target=torch.tensor([t for _, t in rows]),
+        cosine=torch.tensor([cosine[s][t] for s, t in rows]),
+    )
+    forward, backward = (
+        torch.tensor([side.get(row, 0.0) for row in rows], dtype=torch.float64) for side in (mass, back)
+    )
+    return replace(case.beliefs, candidates=candidates, forward=forward, backward=backward)
+
+
+def slow_values(task: Task, judged: Counterparts, space: Embeddings) -> dict[Pair, np.ndarray]:
+    rules = (PARIS(task, PARISSettings(), CPU), AvoidConflict(task, AvoidConflictSettings(), CPU))
+    columns = [rule.factors(judged, space).double().reshape(len(judged.forward), -1) for rule in rules]
+    return dict(zip(pairs_of(judged.candidates), torch.cat(columns, 1).numpy(), strict=True))
+
+
+def slow_side(values: dict[Pair, np.ndarray], beliefs: Counterparts, known: Links) -> list[tuple[np.ndarray, int]]:
+    """Of each entity that counts: G of its alternatives, and which of them is ŷ."""
+    mass = dict(zip(pairs_of(beliefs.candidates), beliefs.forward.tolist(), strict=True))
+    seed = dict(zip(known.source.tolist(), known.target.tolist(), strict=True))
+    side = []
+    for e in range(beliefs.candidates.sources):
+        if e in seed:
+            alternatives = [pair for pair in values if pair[0] == e]
+            side.append((np.array([values[pair] for pair in alternatives]), alternatives.index((e, seed[e]))))
+        elif alternatives := [pair for pair in mass if pair[0] == e]:
+            own = [mass[pair] for pair in alternatives]
+            side.append((np.array([values[pair] for pair in alternatives]), own.index(max(own))))
+    return side
+
+
+def brute_force(sides: Sequence[list[tuple[np.ndarray, int]]], none: float | None) -> np.ndarray:
+    """Φ that maximises Σ_e log p_Φ(ŷ_e | others) − ridge/2 |Φ|², none of it below the smallest weight."""
+
+    def loss(weights: np.ndarray) -> float:
+        total = RIDGE / 2 * float(weights @ weights)
+        for values, chosen in (entity for side in sides for entity in side):
+            logits = [float((row - (none or 0.0)) @ weights) for row in values]
+            total += math.log(sum(math.exp(each) for each in logits) + (none is not None)) - logits[chosen]
+        return total
+
+    bounds, start = [(SMALLEST_WEIGHT, None)] * 3, np.ones(3)
+    return minimize(loss, start, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-8}).x
+
+
+# --- learning ---
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("directions", ["both", "forward"])
+@pytest.mark.parametrize("abstain", ["true", "false"])
+def test_weights_maximise_the_pseudolikelihood_of_all_entities(seed: int, directions: str, abstain: str) -> None:
+    settings = settings_of(f"compatibility.directions={directions}", f"compatibility.abstain={abstain}")
+    case = Case(seed, settings)
+    judged = slow_judged(case)
+    assert len(judged.forward) > len(case.beliefs.forward)  # there are rivals
+    sides = [slow_side(slow_values(case.task, judged, case.space), case.beliefs, case.known)]
+    if directions == "both":
+        turned = Embeddings(case.space.target, case.space.source)
+        values = slow_values(case.task.swap(), judged.swap(), turned)
+        sides.append(slow_side(values, case.beliefs.swap(), case.known.swap()))
+    assert len(case.learning) == len(sides)
+    for (_, sample), side in zip(case.learning, sides, strict=True):
+        assert int((sample >= 0).sum()) == len(side)
+    none = settings.compatibility.none if abstain == "true" else None
+    found = learn_weights(case.learning)
+    assert found.tolist() == pytest.approx(brute_force(sides, none).tolist(), abs=2e-3)
+    assert float(found.max()) > 0.5
+    without = [[entity for entity in side if entity[0].shape != (1, 3)][:3] for side in sides]
+    assert np.abs(brute_force(without, none) - found.numpy()).max() > 0.01  # a few entities would say something else
+
+
+@pytest.mark.parametrize("directions", ["both", "forward"])
+def test_factors_of_the_pairs_believed_in_are_the_rules_own(directions: str) -> None:
+    case = Case(1, settings_of(f"compatibility.directions={directions}"))
+    assert pairs_of(case.forward.candidates) == pairs_of(case.beliefs.candidates)
+    assert pairs_of(case.backward.candidates) == pairs_of(case.beliefs.swap().candidates)
+    judged = slow_judged(case)
+    expected = slow_values(case.task, judged, case.space)
+    for pair, row in zip(pairs_of(case.forward.candidates), case.forward.values.numpy(), strict=True):
+        assert row == pytest.approx(expected[pair], abs=1e-9)
+    if directions == "both":
+        space = Embeddings(case.space.target, case.space.source)
+        expected = slow_values(case.task.swap(), judged.swap(), space)
+        for pair, row in zip(pairs_of(case.backward.candidates), case.backward.values.numpy(), strict=True):
+            assert row == pytest.approx(expected[pair], abs=1e-9)
+
+
+@pytest.mark.parametrize("abstain", ["true", "false"])
+def test_forward_alone_leaves_the_other_side_uniform(abstain: str) -> None:
+    case = Case(2, settings_of("compatibility.directions=forward", f"compatibility.abstain={abstain}"))
+    refined = refine(case.beliefs, case.forward, case.backward, learn_weights(case.learning))
+    count = torch.bincount(case.beliefs.candidates.target, minlength=20).tolist()
+    others = int(abstain == "true")
+    for target, share in zip(case.beliefs.candidates.target.tolist(), refined.backward.tolist(), strict=True):
+        assert share == pytest.approx(1 / (count[target] + others), rel=1e-12)
+    for target, none in enumerate(refined.target_none.tolist()):
+        assert none == pytest.approx(others / (count[target] + others) if count[target] else others)
+
+
+def test_where_none_is_no_answer_it_has_no_mass() -> None:
+    case = Case(3, settings_of("compatibility.abstain=false"))
+    refined = refine(case.beliefs, case.forward, case.backward, learn_weights(case.learning))
+    for side in (refined, refined.swap()):
+        assert side.source_none.tolist() == [0.0] * 20
+        inside = torch.zeros(20, dtype=torch.float64).index_add_(0, side.candidates.source, side.forward)
+        having = torch.bincount(side.candidates.source, minlength=20) > 0
+        assert inside[having].tolist() == pytest.approx([1.0] * int(having.sum()), rel=1e-12)
+    usual = Case(3, settings_of())
+    refined = refine(usual.beliefs, usual.forward, usual.backward, learn_weights(usual.learning))
+    assert float(refined.source_none.min()) > 0
+
+
+def test_without_seeds_there_are_no_rivals() -> None:
+    case = Case(0, settings_of(), seeds=0)
+    for factors, sample in case.learning:
+        assert len(factors.candidates) == len(case.beliefs.forward)
+        assert sample.tolist().count(-1) == 0
+
+
+# --- what it is made of ---
+
+
+def test_samples_are_the_most_likely_none_or_undecided() -> None:
+    case = Case(0, settings_of(), entities=4, seeds=0)
+    pairs = replace(case.nearest, source=torch.tensor([0, 0, 1, 1, 2]), target=torch.tensor([0, 1, 0, 1, 3]))
+    forward, none = torch.tensor([0.6, 0.4, 0.5, 0.5, 0.3]).double(), torch.tensor([0.0, 0.0, 0.7, 0.0]).double()
+    beliefs = Counterparts(pairs, forward, forward, none, torch.zeros(4).double())
+    assert most_likely(beliefs).tolist() == [0, -2, -1, -1]  # the best, a tie, "none", and no candidates
+
+
+@pytest.mark.parametrize("rivals", [0, 40])
+def test_impossible_pairs_join_the_table_and_change_no_belief(rivals: int) -> None:
+    case = Case(4, settings_of())
+    added = case.nearest[torch.randperm(len(case.nearest), generator=torch.Generator().manual_seed(1))[:rivals]]
+    wide, before = add_impossible(case.beliefs, added)
+    keys = wide.candidates.keys()
+    assert bool((keys[1:] > keys[:-1]).all())
+    assert set(pairs_of(wide.candidates)) == {*pairs_of(case.beliefs.candidates), *pairs_of(added)}
+    kept = wide[before]
+    for name in ("forward", "backward", "source_none", "target_none"):
+        assert torch.equal(getattr(kept, name), getattr(case.beliefs, name))
+    for name in ("source", "target", "cosine"):
+        assert torch.equal(getattr(kept.candidates, name), getattr(case.beliefs.candidates, name))
+    assert wide.forward[~before].tolist() == wide.backward[~before].tolist() == [0.0] * int((~before).sum())
+    cosine = (case.space.source @ case.space.target.T)[wide.candidates.source, wide.candidates.target]
+    assert wide.candidates.cosine.tolist() == pytest.approx(cosine.tolist(), abs=1e-6)
+
+
+def test_names_of_weights() -> None:
+    assert weight_names(settings_of()) == ["paris", "avoid_conflict.follow", "avoid_conflict.unique"]
+    assert weight_names(load(assignments=["em.rules=avoid_conflict"])) == [
+        "avoid_conflict.follow",
+        "avoid_conflict.unique",
+    ]
+
+
+class Short(Rule):
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None: ...
+
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        return torch.zeros(len(beliefs.forward) - 1)
+
+
+class Wide(Short):
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        return torch.zeros(len(beliefs.forward), 2)
+
+
+class Lost(Short):
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        return torch.full_like(beliefs.forward, torch.nan)
+
+
+@pytest.mark.parametrize("rule", [Short, Wide, Lost])
+def test_a_rule_that_breaks_its_contract_is_named(rule: type[Rule]) -> None:
+    name = f"{rule.__module__}:{rule.__name__}"
+    with pytest.raises(PluginError, match=f"rule '{name}' gave"):
+        Case(0, load(assignments=[f"em.rules=paris,{name}"]))

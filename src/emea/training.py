@@ -6,6 +6,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -170,17 +171,27 @@ class TrainedEncoder(Encoder):
                 group["lr"] = step
 
     def _mutually_nearest(self, known: Links, generator: torch.Generator) -> Links:
-        """Pairs of unlabelled entities that are the nearest of each other by CSLS."""
+        """Pairs of unlabelled entities that are the nearest of each other by CSLS, its densities taken over all."""
         with torch.no_grad():
             embeddings = self.embed()
-        candidates = search(embeddings, SimilaritySettings(candidates=10), generator)
-        candidates = candidates[~candidates.touches(known)]
+        sources = _others(self.sources, known.source)
+        targets = _others(self.targets, known.target)
+        if not len(sources) or not len(targets):
+            return known[:0]
+        every = search(embeddings, SimilaritySettings(candidates=1), generator)
+        free = Embeddings(embeddings.source[sources], embeddings.target[targets])
+        candidates = replace(
+            search(free, SimilaritySettings(candidates=10), generator),
+            source_density=every.source_density[sources],
+            target_density=every.target_density[targets],
+        )
         forward = segment_best(candidates.source, candidates.sources, candidates.similarity)
         backward = segment_best(candidates.target, candidates.targets, candidates.similarity)
         rows = forward[forward >= 0]
         rows = rows[backward[candidates.target[rows]] == rows]
         distance = (2 - 2 * candidates.cosine[rows]).clamp(min=0).sqrt()
-        return Links.build(candidates.source[rows], candidates.target[rows], self.reliability(distance))
+        found = sources[candidates.source[rows]], targets[candidates.target[rows]]
+        return Links.build(*found, self.reliability(distance))
 
     def state(self) -> dict[str, Tensor]:
         """Parameters, the optimiser's state, and how far the present fit has come."""
@@ -200,7 +211,7 @@ class TrainedEncoder(Encoder):
         if not state:
             return
         prefix = "parameter."
-        self._begin({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+        self._begin({name.removeprefix(prefix): state[name].clone() for name in state if name.startswith(prefix)})
         assert self.optimiser is not None
         on_device = self.optimiser.param_groups[0].get("capturable", False)  # where the optimiser counts its steps
         for name, parameter in self.parameters.items():
@@ -215,6 +226,13 @@ class TrainedEncoder(Encoder):
         self.buffers = {name: value.to(self.device) for name, value in kept.items()}
         self.fits, self.turn, self.epoch = state["place"].tolist()
         self.found = Links(*(state[f"found.{column}"] for column in ("source", "target", "weight"))).to(self.device)
+
+
+def _others(count: int, known: Tensor) -> Tensor:
+    """The numbers below `count` that are not known."""
+    free = torch.ones(count, dtype=torch.bool, device=known.device)
+    free[known] = False
+    return free.nonzero()[:, 0]
 
 
 def rmsprop(parameters: list[Tensor], learning_rate: float) -> Optimizer:
@@ -233,7 +251,7 @@ def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor
     if features.device.type not in {"cpu", "cuda"}:
         return features * torch.empty_like(features).bernoulli_(1 - rate, generator=generator) / (1 - rate)
     # eight draws from each random word, a tenth of the time of bernoulli_ on a CPU; the rate is rounded to 1/256
-    limit, count = round(256 * rate), features.numel()
+    limit, count = min(255, round(256 * rate)), features.numel()
     words = torch.empty(-(-count // 8), dtype=torch.int64, device=features.device)
     words.random_(-(2**63), None, generator=generator)
     kept = words.view(torch.uint8)[:count].reshape(features.shape) >= limit

@@ -155,7 +155,8 @@ class AliNet(TrainedEncoder):
 
     def relation_loss(self, h: Tensor, generator: torch.Generator) -> Tensor:
         """Σ_r mean over its triples of ‖h_s − h_o − r‖, estimated from triples drawn at random."""
-        graph, count = self.graph, self.settings.triples
+        graph = self.graph
+        count = min(self.settings.triples, len(graph.head))
         relations = mean(self.heads, h) - mean(self.tails, h)
         drawn = torch.randint(len(graph.head), (count,), generator=generator, device=self.device)
         apart = distance(

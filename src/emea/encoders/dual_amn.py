@@ -168,15 +168,16 @@ def _hardest_first(
     output: Tensor, square: Tensor, here: Tensor, there: Tensor, settings: DualAMNSettings
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Loss of each pair, [pairs]; its gradient in d(l, r), [pairs]; less its gradient in d(l, e), [pairs, entities]."""
-    near = (output[here] - output[there]).square().sum(1)
-    distance = square[here][:, None] + square - 2 * output[here] @ output.T
-    loss = settings.margin + near[:, None] - distance
+    # γ + d(l, r) is the same for all e: standardising takes it away from the value, though not from the gradient
+    loss = 2 * output[here] @ output.T - square  # −d(l, e) less ‖l‖²
     rows = torch.arange(len(here), device=here.device)
     loss[rows, here], loss[rows, there] = 0.0, 0.0
-    count = len(output) - 2
+    count = max(1, len(output) - 2)
     mean_loss = loss.sum(1) / count
-    spread = ((loss.square().sum(1) / count - mean_loss.square()).clamp(min=1e-12)).sqrt()
-    loss = settings.scale * (loss - mean_loss[:, None]) / spread[:, None] + settings.shift
+    loss = loss - mean_loss[:, None]
+    loss[rows, here], loss[rows, there] = 0.0, 0.0
+    spread = (loss.square().sum(1) / count).clamp(min=1e-12).sqrt()
+    loss = settings.scale * loss / spread[:, None] + settings.shift
     loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf
     total = torch.logsumexp(loss, 1)
     pull = settings.scale / spread

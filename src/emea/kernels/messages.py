@@ -147,7 +147,8 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
 
 
 def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    if left.device.type not in {"cpu", "cuda"}:
+    crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than places
+    if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
     empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
     in_order: Tensor = torch.sparse.sampled_addmm(empty, left.contiguous(), right.contiguous().T, beta=0.0).values()

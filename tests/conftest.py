@@ -1,9 +1,23 @@
 """What all tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+
+LARGE = {"test_blindness", "test_world"}  # tests whose tensors repay the wait for a second thread
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small tensors: several threads would wait for each other longer than they compute."""
+    threads = torch.get_num_threads()
+    if request.node.path.stem not in LARGE:
+        torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

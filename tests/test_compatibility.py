@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -22,15 +22,6 @@ Pair = tuple[int, int]
 Assignment = Mapping[int, int | None]
 
 NOWHERE = Embeddings(torch.empty(0, 1), torch.empty(0, 1))  # the rule looks at beliefs alone
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Tensors of a few rows do not repay the wait for other threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def candidates_of(pairs: Sequence[Pair], sources: int, targets: int) -> Candidates:

@@ -1,6 +1,6 @@
 """The PARIS rule equals slow loops over triples written from its formulas (PARIS eq. 12 and 13, paper eq. cond_p)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,15 +21,6 @@ Pair = tuple[int, int]
 Belief = Mapping[Pair, float]  # Pr(n ≡ n')
 
 NOWHERE = Embeddings(torch.empty(0, 1), torch.empty(0, 1))  # the rule looks at beliefs alone
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Tensors of a few rows do not repay the wait for other threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)

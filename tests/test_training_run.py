@@ -1,0 +1,117 @@
+"""Trained encoders from the command line: progress, interruption within a fit, modes, estimates."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+import emea.run
+import emea.terminal
+import emea.training
+from emea.cli import main
+from emea.contracts import Encoder
+from emea.data import Task
+from emea.em import Fitting
+from emea.estimate import estimate
+from emea.formats import read
+from emea.inputs import Inputs
+from emea.plugins import find, names
+from emea.run import run
+from emea.settings import Settings, load
+
+SHORT = ["encoders.rrea.epochs=12", "encoders.rrea.more_epochs=6", "encoders.rrea.dimension=16", "em.rounds=2"]
+RESULTS = ("alignment.tsv", "candidates.tsv", "rounds.jsonl")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two graphs of the same shape and seeds, as files in the current folder."""
+    draw = random.Random(0)
+    edges = [(draw.randrange(60), draw.randrange(3), draw.randrange(60)) for _ in range(240)]
+    for side in ("a", "b"):
+        rows = [f"urn:{side}:{head}\turn:{side}:r{relation}\turn:{side}:{tail}" for head, relation, tail in edges]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "seeds.tsv").write_text("".join(f"urn:a:{number}\turn:b:{number}\n" for number in range(20)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+def task_in(folder: Path) -> Task:
+    return read(folder / "a.tsv", folder / "b.tsv", folder / "seeds.tsv")
+
+
+def emea_align(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["emea", "align", "a.tsv", "b.tsv", "--seeds", "seeds.tsv", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(("number", "epoch"), [(0, 5), (1, 3), (2, 4)])
+@pytest.mark.parametrize("mode", ["sup", "semi"])
+def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
+    mode: str, number: int, epoch: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emea.training, "REPORT", 0.0)
+    monkeypatch.setattr(emea.run, "CHECKPOINT_SECONDS", 0.0)
+    turns = [f"encoders.rrea.mode={mode}", "encoders.rrea.turns=2", "encoders.rrea.turn_epochs=7"]
+    settings, task = load("paper", assignments=[*SHORT, *turns]), task_in(folder)
+    inputs = Inputs(source=folder / "a.tsv", target=folder / "b.tsv", seeds=folder / "seeds.tsv")
+    whole, broken = folder / "whole", folder / "broken"
+    for place in (whole, broken):
+        place.mkdir()
+    run(task, settings, whole, inputs=inputs)
+
+    def stop(fitting: Fitting) -> None:
+        last_turn = mode == "sup" or fitting.progress.turn == 1
+        if fitting.round == number and last_turn and fitting.progress.epoch == epoch:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(task, settings, broken, inputs=inputs, watch=stop)
+    seen: list[int] = []
+    run(task, settings, broken, inputs=inputs, resume=True, watch=lambda fitting: seen.append(fitting.progress.epoch))
+    assert all((whole / name).read_bytes() == (broken / name).read_bytes() for name in RESULTS)
+    assert seen[0] != 1, "it began the fit anew"
+
+
+def test_training_says_how_far_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(emea.training, "REPORT", 0.0)
+    monkeypatch.setattr(emea.terminal, "LINE_SECONDS", 0.0)
+    turns = ["encoders.rrea.turns=1", "encoders.rrea.turn_epochs=2"]
+    options = [part for setting in [*SHORT, *turns] for part in ("--set", setting)]
+    assert emea_align(monkeypatch, "--encoder", "rrea", "--mode", "semi", *options) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "round 0/2, epoch 1/12: loss" in said
+    assert "turn 1, loss" in said
+    assert "pairs, 0 s left" in said
+    assert 'mode = "semi"' in (folder / "run" / "settings.toml").read_text()
+
+
+def test_a_mode_is_for_encoders_that_train(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert emea_align(monkeypatch, "--mode", "semi") == 2
+    assert "encoder 'propagation' is not trained; try --encoder rrea" in " ".join(capsys.readouterr().err.split())
+    assert emea_align(monkeypatch, "--encoder", "rraa") == 2
+    assert "did you mean rrea" in " ".join(capsys.readouterr().err.split())
+
+
+def test_weights_of_several_rules_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert emea_align(monkeypatch, "--quiet", "--set", "em.rules=paris,avoid_conflict", "--set", "em.rounds=1") == 0
+    first = json.loads((folder / "run" / "rounds.jsonl").read_text().splitlines()[0])
+    assert list(first["weights"]) == ["paris", "avoid_conflict.follow", "avoid_conflict.unique"]
+
+
+@pytest.mark.parametrize("name", [name for name in names("encoders") if name != "propagation"])
+def test_the_estimate_knows_of_training(name: str, folder: Path) -> None:
+    task, plugin = task_in(folder), find("encoders", name, Encoder)
+    settings = Settings.model_validate({"em": {"encoder": name}})
+    longer = Settings.model_validate({"em": {"encoder": name}, "encoders": {name: {"epochs": 100_000}}})
+    assert estimate(task, longer).seconds > 10 * estimate(task, settings).seconds
+    assert "epochs" in plugin.Settings.model_fields

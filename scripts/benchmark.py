@@ -170,7 +170,9 @@ def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
-    (REPOSITORY / "docs" / "results.md").write_text(page(demo, runs, reading, commit.stdout.strip()), encoding="utf-8")
+    path = REPOSITORY / "docs" / "results.md"
+    _, models, section = path.read_text(encoding="utf-8").partition("\n## The paper's models")  # of scripts/models.py
+    path.write_text(page(demo, runs, reading, commit.stdout.strip()) + models + section, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,14 @@ def test_what_is_doubtful_is_named_with_its_consequence() -> None:
     ]
 
 
+def test_a_preset_without_its_validation_pairs_is_told_so() -> None:
+    task = read_example("world")[0]
+    said = " ".join(check(task, load("paper")))
+    assert "no validation pairs to fit probabilities to: a sharpness of 35 is assumed" in said
+    assert "validation" not in " ".join(check(task, load("paper", assignments=["probability.sharpness=20"])))
+    assert "validation" not in " ".join(check(task, load("fast")))
+
+
 def test_reachable_counts_both_directions_of_a_triple() -> None:
     assert reachable(CHAIN, torch.tensor([3])) == 1.0
     assert reachable(graph(4, [[0, 0, 1], [2, 0, 3]]), torch.tensor([0])) == 0.5

@@ -10,10 +10,12 @@ from torch import Tensor
 
 from emea.data import Graph, Task
 from emea.errors import InputError
+from emea.settings import Settings
 
 
-def check(task: Task) -> list[str]:
+def check(task: Task, settings: Settings | None = None) -> list[str]:
     """Warnings, each with its consequence, in the order of the graphs; what cannot work is an `InputError`."""
+    settings = settings or Settings()
     sides = (("source", task.source, task.seeds.source), ("target", task.target, task.seeds.target))
     for side, graph, _ in sides:
         if not len(graph.triples):
@@ -22,6 +24,13 @@ def check(task: Task) -> list[str]:
     if not len(task.seeds):
         raise InputError("there are no known pairs; expected some by --seeds, or by --ratio or --fold with --data")
     warnings = []
+    unfitted = settings.probability.fit_to == "validation" and settings.probability.sharpness is None
+    if unfitted and not len(task.validation):
+        typical = settings.probability.typical_sharpness
+        warnings.append(
+            f"there are no validation pairs to fit probabilities to: a sharpness of {typical:g} is assumed; "
+            "--set probability.fit_to=seeds hides some seeds for it instead"
+        )
     for side, graph, seeds in sides:
         connected = _with_triple(graph)[seeds]
         if not bool(connected.any()):

@@ -238,7 +238,7 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
         tell(detected)
     tell(f"source: {task.source!r}")
     tell(f"target: {task.target!r}")
-    for warning in check(task):
+    for warning in check(task, chosen):
         log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     needed = estimate(task, chosen)
     if job.dry_run:

@@ -219,6 +219,14 @@ class Embeddings:
     source: Tensor  # [sources, dimension]
     target: Tensor  # [targets, dimension]
 
+    def swap(self) -> Embeddings:
+        """The same embeddings seen from the target."""
+        return Embeddings(self.target, self.source)
+
+    def to(self, device: torch.device) -> Embeddings:
+        """The same embeddings on a device."""
+        return Embeddings(self.source.to(device), self.target.to(device))
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:

@@ -74,9 +74,10 @@ def rounds(
     watch: Callable[[Fitting], None] | None = None,
 ) -> Iterator[Round]:
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
-    device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
+    training, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
+    device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
     graphs = Task(task.source, task.target, Links.empty())  # all that encoders and rules may know
-    encoder, rules = _encoder(graphs, settings, device), Rulebook(graphs, settings, device)
+    encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
     pseudo, tried = seeds[:0], torch.zeros(0, 3, dtype=torch.float64)
@@ -93,7 +94,8 @@ def rounds(
         before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
 
-        embeddings = _kept_contract(encoder.fit(known + pseudo, generator), task, settings.em.encoder)
+        embeddings = encoder.fit((known + pseudo).to(training), generator).to(device)
+        embeddings = _kept_contract(embeddings, task, settings.em.encoder)
         nearest = search(embeddings, settings.similarity, generator)
         candidates = nearest[~(nearest.touches(known) | nearest.among(exclusions))]
         if len(held_out):

@@ -42,7 +42,7 @@ class Rulebook:
         learning, sides = [], []
         for rules, seen, space, labelled in (
             (self.forward, judged, embeddings, known.source),
-            (self.backward, judged.swap(), Embeddings(embeddings.target, embeddings.source), known.target),
+            (self.backward, judged.swap(), embeddings.swap(), known.target),
         ):
             factors = self._factors(rules, seen, space)
             sides.append(factors[believed_in])

@@ -150,6 +150,9 @@ def show_fields(place: str, model: type[BaseModel], about: str) -> None:
     """The settings of a model: key, default, meaning."""
     out.print(f"[bold]{place}[/bold]  {about}", highlight=False)
     table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(no_wrap=True)  # to be copied whole
+    table.add_column(overflow="fold")
+    table.add_column()
     for key, field in model.model_fields.items():
         table.add_row(f"{place}.{key}", str(field.default), field.description or "")
     out.print(table)

@@ -70,7 +70,7 @@ class AliNet(TrainedEncoder):
         """As measured."""
         assert isinstance(settings, AliNetSettings)
         return (
-            9
+            37
             * size.entities
             * sum(2 * width * (width + out) + out * out for width, out in pairwise(settings.dimensions))
         )

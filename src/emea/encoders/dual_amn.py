@@ -20,6 +20,7 @@ from emea.kernels.messages import mean, take
 from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
 
 VIEWS = ("entity", "relation")
+SMALLEST_LOG = -60.0  # smaller shares are none: numbers too small to be normal slow products on a CPU tenfold
 
 
 class DualAMNSettings(TrainingSettings):
@@ -66,7 +67,7 @@ class DualAMN(TrainedEncoder):
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
         """As measured."""
         assert isinstance(settings, DualAMNSettings)
-        return 36 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
+        return 60 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, DualAMNSettings)
@@ -181,4 +182,6 @@ def _hardest_first(
     loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf
     total = torch.logsumexp(loss, 1)
     pull = settings.scale / spread
-    return total, pull, torch.exp(loss - total[:, None]) * pull[:, None]
+    loss = loss - total[:, None]
+    loss.masked_fill_(loss < SMALLEST_LOG, -torch.inf)
+    return total, pull, torch.exp(loss) * pull[:, None]

@@ -65,7 +65,7 @@ class IPTransE(TrainedEncoder):
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
         """As measured."""
         assert isinstance(settings, IPTransESettings)
-        return 2300 * size.edges / 2 * (settings.negatives + 1) * settings.dimension
+        return 4200 * size.edges / 2 * (settings.negatives + 1) * settings.dimension
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, IPTransESettings)

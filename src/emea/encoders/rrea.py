@@ -56,7 +56,7 @@ class RREA(TrainedEncoder):
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
         """As measured."""
         assert isinstance(settings, RREASettings)
-        return 400 * (4 * size.edges * settings.dimension + size.entities * cls.features(settings))
+        return 2100 * (4 * size.edges * settings.dimension + size.entities * cls.features(settings))
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, RREASettings)

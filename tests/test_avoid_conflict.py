@@ -1,7 +1,7 @@
 """Avoiding conflicts: what the rule says of a pair is the sum over every factor that holds its source, enumerated."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +17,6 @@ CPU = torch.device("cpu")
 TIED = 1e-9
 
 Assignment = dict[int, int | None]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def factors_of(beliefs: Counterparts, embeddings: Embeddings, nearest: int, scope: str) -> list[list[float]]:

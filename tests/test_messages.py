@@ -2,7 +2,6 @@
 
 import math
 import random
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -36,15 +35,6 @@ PATTERNS = {
     "crowded": random_pattern(40, 5, 6, seed=3),  # more entries than places
 }
 every_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Tensors of a few rows do not repay the wait for other threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def numbers(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

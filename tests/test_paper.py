@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -25,14 +25,6 @@ QUICK = ("encoders.rrea.epochs=60", "encoders.rrea.more_epochs=15", "encoders.rr
 FIXED = "probability.sharpness=30.0"
 
 Pair = tuple[int, int]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def toy(seed: int, seeds: int = 6, validation: int = 8) -> tuple[Task, list[Pair]]:

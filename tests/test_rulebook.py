@@ -1,7 +1,7 @@
 """What rules say reaches both sides, and Φ is learned from all entities: a brute-force maximum of eq. objective_phi."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,14 +26,6 @@ RULES = "em.rules=paris,avoid_conflict"
 RIDGE = 1.0  # as `learn_weights` has it
 
 Pair = tuple[int, int]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Case:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from small_tasks import Triple, graph_of
 
-from emea.data import Graph, Links, Task
+from emea.data import Links, Task
 from emea.encoders.alinet import AliNet, AliNetSettings
 
 CPU = torch.device("cpu")
@@ -25,13 +26,6 @@ SMALL = AliNetSettings(
     negative_weight=0.3,
     relation_weight=0.7,
 )
-
-Triple = tuple[int, int, int]
-
-
-def graph_of(triples: Sequence[Triple], entities: int, relations: int) -> Graph:
-    names = [f"e{number:03}" for number in range(entities)]
-    return Graph.build(names, [f"r{n:02}" for n in range(relations)], np.array(triples, dtype=np.int64))
 
 
 def random_task(seed: int) -> Task:

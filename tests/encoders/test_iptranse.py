@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from small_tasks import Triple, graph_of
 
-from emea.data import Graph, Links, Task
+from emea.data import Links, Task
 from emea.encoders.iptranse import IPTransE, IPTransESettings
 
 CPU = torch.device("cpu")
@@ -18,13 +19,6 @@ SMALL = IPTransESettings(
 )
 SOURCES, TARGETS = 14, 11  # entities of the tasks below; the last of each graph is without edges
 RELATIONS = 3, 2  # the target's first has the number 6, after the source's inverses
-
-Triple = tuple[int, int, int]
-
-
-def graph_of(triples: Sequence[Triple], entities: int, relations: int) -> Graph:
-    names = [f"e{number:03}" for number in range(entities)]
-    return Graph.build(names, [f"r{n:02}" for n in range(relations)], np.array(triples, dtype=np.int64))
 
 
 def random_task(seed: int) -> Task:

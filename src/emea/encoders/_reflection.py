@@ -1,14 +1,20 @@
-"""Reflection by relations: the layer that RREA and Dual-AMN share."""
+"""Reflection by relations: the layer that RREA and Dual-AMN share, and the two views of an entity it is applied to."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
+from pydantic import Field
 from torch import Tensor
+from torch.optim import Optimizer
 
+from emea.contracts import PluginSettings
+from emea.data import Embeddings, Task
 from emea.encoders._joined import Joined
 from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
+from emea.training import TrainedEncoder, TrainingSettings, rmsprop
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +70,45 @@ class Reflections:
         """Σ_{j,r} α M_r h_j of each entity, [entities, dimension]."""
         straight = weighted_sum(self.edges, attention, features)
         return straight - 2 * weighted_sum(self.turned, attention * along, directions)
+
+
+class ReflectionSettings(TrainingSettings):
+    """What both models set."""
+
+    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
+    depth: int = Field(2, ge=0, description="layers")
+    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
+
+
+class ReflectionEncoder(TrainedEncoder):
+    """A model of two views of an entity, the mean of its neighbours' vectors, its own included, and the mean of its
+    relations' vectors, each through layers of reflections."""
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """Two views of depth + 1 vectors."""
+        assert isinstance(settings, ReflectionSettings)
+        return 2 * (settings.depth + 1) * settings.dimension
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        super().__init__(task, settings, device)
+        self.graph = Joined.build(task, device)
+        self.reflections = Reflections.build(self.graph)
+
+    @abstractmethod
+    def output(self) -> Tensor:
+        """Both views after all layers, [entities, features]."""
+
+    def views(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The entity view, the relation view, [entities, dimension], and r̂ of each bundle."""
+        entities, relations = self.parameters["entities"], self.parameters["relations"]
+        directions = self.reflections.directions(relations)
+        return mean(self.graph.nearby, entities), mean(self.graph.incident, relations), directions
+
+    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
+        """RMSprop."""
+        return rmsprop(parameters, self.training.learning_rate)
+
+    def embed(self) -> Embeddings:
+        """The output without dropout, scaled to length 1."""
+        return self.graph.split(self.output())

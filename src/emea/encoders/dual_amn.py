@@ -10,20 +10,18 @@ from pydantic import Field
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import normalize
-from torch.optim import Optimizer
 
 from emea.contracts import PluginSettings, Size
-from emea.data import Embeddings, Links, Task
-from emea.encoders._joined import Joined
-from emea.encoders._reflection import Reflections
-from emea.kernels.messages import mean, take
-from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
+from emea.data import Links, Task
+from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.kernels.messages import take
+from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
 SMALLEST_LOG = -60.0  # smaller shares are none: numbers too small to be normal slow products on a CPU tenfold
 
 
-class DualAMNSettings(TrainingSettings):
+class DualAMNSettings(ReflectionSettings):
     """As published, with smaller steps and more of them, and an epoch of a least length where there are few pairs."""
 
     epochs: int = Field(30, ge=1, description="of the first fit")
@@ -31,9 +29,7 @@ class DualAMNSettings(TrainingSettings):
     turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
     learning_rate: float = Field(0.003, gt=0, description="step of the optimiser")
     dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
-    depth: int = Field(2, ge=0, description="layers")
     proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
-    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
     batch: int = Field(1024, ge=1, description="pairs for each step")
     least_pairs: int = Field(2048, ge=1, description="fewer pairs are repeated in an epoch until it has as many")
     margin: float = Field(1.0, ge=0, description="γ of the loss")
@@ -41,7 +37,7 @@ class DualAMNSettings(TrainingSettings):
     shift: float = Field(10.0, description="τ of the loss")
 
 
-class DualAMN(TrainedEncoder):
+class DualAMN(ReflectionEncoder):
     """Mao et al. (WWW 2021).
 
     Layer: h_i ← tanh(Σ_{j,r} α_ijr M_r h_j), α = softmax over the edges of i of v·r̂, with RREA's reflection M_r. Two
@@ -58,12 +54,6 @@ class DualAMN(TrainedEncoder):
     Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
-        """Two views of depth + 1 vectors."""
-        assert isinstance(settings, DualAMNSettings)
-        return 2 * (settings.depth + 1) * settings.dimension
-
-    @classmethod
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
         """As measured."""
         assert isinstance(settings, DualAMNSettings)
@@ -73,8 +63,6 @@ class DualAMN(TrainedEncoder):
         assert isinstance(settings, DualAMNSettings)
         super().__init__(task, settings, device)
         self.settings = settings
-        self.graph = Joined.build(task, device)
-        self.reflections = Reflections.build(self.graph)
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities and relations, and for each view attention, proxies and gate."""
@@ -90,15 +78,9 @@ class DualAMN(TrainedEncoder):
             values[f"{view}.bias"] = torch.zeros(width)
         return values
 
-    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """RMSprop."""
-        return rmsprop(parameters, self.settings.learning_rate)
-
     def output(self) -> Tensor:
         """Both views side by side, [entities, features]."""
-        entities, relations = self.parameters["entities"], self.parameters["relations"]
-        directions = self.reflections.directions(relations)  # r̂
-        features = (mean(self.graph.nearby, entities), mean(self.graph.incident, relations))
+        *features, directions = self.views()
         return torch.cat([self._view(*each, directions) for each in zip(VIEWS, features, strict=True)], 1)
 
     def _view(self, view: str, features: Tensor, directions: Tensor) -> Tensor:
@@ -124,10 +106,6 @@ class DualAMN(TrainedEncoder):
             output = dropped(self.output(), settings.dropout, generator)
             loss: Tensor = _HardestFirst.apply(output, left[row], right[row], pairs.weight[row], settings)  # type: ignore[no-untyped-call]
             yield loss
-
-    def embed(self) -> Embeddings:
-        """The output without dropout, scaled to length 1."""
-        return self.graph.split(self.output())
 
 
 class _HardestFirst(Function):

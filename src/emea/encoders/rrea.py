@@ -9,26 +9,21 @@ import torch
 from pydantic import Field
 from torch import Tensor
 from torch.autograd import Function
-from torch.optim import Optimizer
 
 from emea.contracts import PluginSettings, Size
-from emea.data import Embeddings, Links, Task
-from emea.encoders._joined import Joined
-from emea.encoders._reflection import Reflections
-from emea.kernels.messages import mean, take
-from emea.training import TrainedEncoder, TrainingSettings, dropped, rmsprop, uniform
+from emea.data import Links, Task
+from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.kernels.messages import take
+from emea.training import dropped, uniform
 
 
-class RREASettings(TrainingSettings):
+class RREASettings(ReflectionSettings):
     """As published: dimension 100, depth 2, 600 features in all."""
 
-    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
-    depth: int = Field(2, ge=0, description="layers")
-    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
     margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart shall be")
 
 
-class RREA(TrainedEncoder):
+class RREA(ReflectionEncoder):
     """Mao et al. (CIKM 2020).
 
     Layer: h_i ← relu(Σ_{j,r} α_ijr M_r h_j) with the reflection M_r h = h − 2(h·r̂)r̂ and, over the edges of i,
@@ -47,12 +42,6 @@ class RREA(TrainedEncoder):
     alike: ClassVar[bool] = True
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
-        """Two views of depth + 1 vectors."""
-        assert isinstance(settings, RREASettings)
-        return 2 * (settings.depth + 1) * settings.dimension
-
-    @classmethod
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
         """As measured."""
         assert isinstance(settings, RREASettings)
@@ -62,8 +51,6 @@ class RREA(TrainedEncoder):
         assert isinstance(settings, RREASettings)
         super().__init__(task, settings, device)
         self.settings = settings
-        self.graph = Joined.build(task, device)
-        self.reflections = Reflections.build(self.graph)
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities, relations, and for each layer the part of v that meets M_r h_j and the part that meets r̂."""
@@ -74,15 +61,9 @@ class RREA(TrainedEncoder):
             "attention": uniform((2 * self.settings.depth, dimension), generator),
         }
 
-    def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """RMSprop."""
-        return rmsprop(parameters, self.settings.learning_rate)
-
     def output(self) -> Tensor:
         """All depths of both views, [entities, features]."""
-        entities, relations = self.parameters["entities"], self.parameters["relations"]
-        directions = self.reflections.directions(relations)  # r̂
-        views = (mean(self.graph.nearby, entities), mean(self.graph.incident, relations))
+        *views, directions = self.views()
         return torch.cat([depth for view in views for depth in self._layers(view, directions)], 1)
 
     def _layers(self, view: Tensor, directions: Tensor) -> list[Tensor]:
@@ -107,10 +88,6 @@ class RREA(TrainedEncoder):
         weight, ends = pairs.weight[row] / count, torch.stack([left[row], right[row]])
         loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)  # type: ignore[no-untyped-call]
         yield loss
-
-    def embed(self) -> Embeddings:
-        """The output without dropout, scaled to length 1."""
-        return self.graph.split(self.output())
 
 
 class _MarginLoss(Function):

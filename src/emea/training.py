@@ -35,7 +35,9 @@ class TrainingSettings(PluginSettings):
     turns: int = Field(5, ge=0, description="semi: how often the mutually nearest pairs join")
     turn_epochs: int = Field(600, ge=1, description="semi: epochs after they join")
     learning_rate: float = Field(0.005, gt=0, description="step of the optimiser")
-    decay: float = Field(0.25, ge=0, le=1, description="last share of a fit's epochs, in which the step falls to zero")
+    average: float = Field(
+        0.5, ge=0, le=1, description="last share of a fit's epochs, over which the parameters are averaged"
+    )
 
 
 class TrainedEncoder(Encoder):
@@ -56,6 +58,7 @@ class TrainedEncoder(Encoder):
         self.fits, self.turn, self.epoch = 0, 0, 0  # whole fits; turn and epoch of the present one
         self.found = Links.empty().to(device)  # pairs that joined in the present fit
         self.buffers: dict[str, Tensor] = {}  # what else an epoch leaves for the next
+        self.averages: dict[str, Tensor] = {}  # of the parameters, over the epochs of the present turn that count
 
     @classmethod
     @abstractmethod
@@ -123,16 +126,28 @@ class TrainedEncoder(Encoder):
         replay: Callable[[], Tensor] | None = None
         for epoch in range(self.epoch, epochs):
             draw.manual_seed(_mixed(seed, epoch))
-            self._slow_down((epochs - epoch) / max(1.0, self.training.decay * epochs))
             if replay is None and self.alike and self.device.type == "cuda" and epoch - first == WARM_UP:
                 replay = self._recorded(pairs, draw)
             total = replay() if replay is not None else self._epoch(pairs, draw)
             self.epoch = epoch + 1
+            self._average(self.epoch - epochs + max(1, round(self.training.average * epochs)))
             now = time.perf_counter()
             if now - reported >= REPORT or self.epoch == epochs:
                 reported = now
                 left = (now - started) / (self.epoch - first) * (epochs - self.epoch)
                 self.report(Progress(self.turn, self.epoch, epochs, float(total), len(pairs), left))
+        with torch.no_grad():
+            for name, value in self.averages.items():
+                self.parameters[name].copy_(value)
+        self.averages = {}
+
+    def _average(self, count: int) -> None:
+        """Take this epoch's parameters into the averages, as number `count`."""
+        if count == 1:
+            self.averages = {name: value.detach().clone() for name, value in self.parameters.items()}
+        elif count > 1:
+            for name, value in self.averages.items():
+                value.lerp_(self.parameters[name].detach(), 1 / count)
 
     def _epoch(self, pairs: Links, draw: torch.Generator) -> Tensor:
         """A step for each batch; returns the sum of their losses."""
@@ -159,16 +174,6 @@ class TrainedEncoder(Encoder):
             return total
 
         return replay
-
-    def _slow_down(self, share: float) -> None:
-        """Set the optimiser's step to a share of the learning rate, at most all of it."""
-        assert self.optimiser is not None
-        for group in self.optimiser.param_groups:
-            step = self.training.learning_rate * min(1.0, share)
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(step)  # a recorded epoch reads it from there
-            else:
-                group["lr"] = step
 
     def _mutually_nearest(self, known: Links, generator: torch.Generator) -> Links:
         """Pairs of unlabelled entities that are the nearest of each other by CSLS, its densities taken over all."""
@@ -202,6 +207,7 @@ class TrainedEncoder(Encoder):
             for key, value in self.optimiser.state[parameter].items():
                 values[f"optimiser.{name}.{key}"] = torch.as_tensor(value).detach().clone()
         values |= {f"buffer.{name}": value.clone() for name, value in self.buffers.items()}
+        values |= {f"average.{name}": value.clone() for name, value in self.averages.items()}
         values["place"] = torch.tensor([self.fits, self.turn, self.epoch])
         columns = zip(("source", "target", "weight"), self.found.columns, strict=True)
         return values | {f"found.{name}": column.clone() for name, column in columns}
@@ -210,22 +216,23 @@ class TrainedEncoder(Encoder):
         """Take up a state again, such as `state` returned in the middle of a fit."""
         if not state:
             return
-        prefix = "parameter."
-        self._begin({name.removeprefix(prefix): state[name].clone() for name in state if name.startswith(prefix)})
+        self._begin({name: value.clone() for name, value in _under("parameter.", state).items()})
         assert self.optimiser is not None
         on_device = self.optimiser.param_groups[0].get("capturable", False)  # where the optimiser counts its steps
         for name, parameter in self.parameters.items():
-            prefix = f"optimiser.{name}."
-            kept = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
             self.optimiser.state[parameter] = {
                 key: value.to("cpu" if key == "step" and not on_device else self.device).clone()
-                for key, value in kept.items()
+                for key, value in _under(f"optimiser.{name}.", state).items()
             }
-        prefix = "buffer."
-        kept = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        self.buffers = {name: value.to(self.device) for name, value in kept.items()}
+        self.buffers = {name: value.to(self.device) for name, value in _under("buffer.", state).items()}
+        self.averages = {name: value.to(self.device).clone() for name, value in _under("average.", state).items()}
         self.fits, self.turn, self.epoch = state["place"].tolist()
         self.found = Links(*(state[f"found.{column}"] for column in ("source", "target", "weight"))).to(self.device)
+
+
+def _under(prefix: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The values whose names have a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def _others(count: int, known: Tensor) -> Tensor:
@@ -237,10 +244,8 @@ def _others(count: int, known: Tensor) -> Tensor:
 
 def rmsprop(parameters: list[Tensor], learning_rate: float) -> Optimizer:
     """RMSprop with decay 0.9; torch's own 0.99 loses two points. On a GPU all of it lives there."""
-    device = parameters[0].device
-    on_gpu = device.type == "cuda"
-    step = torch.tensor(learning_rate, device=device) if on_gpu else learning_rate
-    optimiser: Optimizer = torch.optim.RMSprop(parameters, lr=step, alpha=0.9, eps=1e-7, capturable=on_gpu)
+    on_gpu = parameters[0].device.type == "cuda"
+    optimiser: Optimizer = torch.optim.RMSprop(parameters, lr=learning_rate, alpha=0.9, eps=1e-7, capturable=on_gpu)
     return optimiser
 
 
@@ -258,9 +263,9 @@ def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor
     return features * kept * (256 / (256 - limit))
 
 
-def uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Glorot's start for a matrix [a, b], or for the rows of a table: uniform within ±√(6 / (a + b))."""
-    bound = math.sqrt(6 / sum(shape))
+def uniform(shape: tuple[int, ...], generator: torch.Generator, bound: float | None = None) -> Tensor:
+    """Uniform within ± a bound; without one, Glorot's start for a matrix [a, b]: within ±√(6 / (a + b))."""
+    bound = bound or math.sqrt(6 / sum(shape))
     return (torch.rand(shape, generator=generator) * 2 - 1) * bound
 
 

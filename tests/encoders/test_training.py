@@ -93,7 +93,7 @@ def test_a_state_stays_as_it_was_taken(name: str) -> None:
 @every_encoder
 def test_a_later_fit_goes_on_with_the_optimisers_state(name: str) -> None:
     whole = {"batch": 1000} if name in {"dual_amn", "iptranse"} else {}  # a step for each epoch
-    encoder = build(name, decay=0, epochs=3, more_epochs=2, **whole)
+    encoder = build(name, average=0, epochs=3, more_epochs=2, **whole)
     fit(encoder)
     steps = [value for key, value in encoder.state().items() if key.endswith(".step")]
     assert len(steps) == len(encoder.parameters)
@@ -104,7 +104,7 @@ def test_a_later_fit_goes_on_with_the_optimisers_state(name: str) -> None:
 
 def test_rmsprop_averages_squares_over_both_fits() -> None:
     """s ← 0.9 s + 0.1 g², p ← p − 0.01 g / (√s + 10⁻⁷), from where the first fit ended."""
-    encoder = build("rrea", decay=0, epochs=3, more_epochs=2, learning_rate=0.01)
+    encoder = build("rrea", average=0, epochs=3, more_epochs=2, learning_rate=0.01)
     fit(encoder)
     before, slopes = encoder.state(), []
     for name, parameter in encoder.parameters.items():
@@ -123,16 +123,30 @@ def test_rmsprop_averages_squares_over_both_fits() -> None:
         torch.testing.assert_close(after[f"parameter.{name}"], value, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("decay", "shares"),
-    [(0, [1] * 8), (0.5, [1, 1, 1, 1, 1, 0.75, 0.5, 0.25]), (1, [number / 8 for number in range(8, 0, -1)])],
-)
-def test_the_step_falls_to_zero_in_the_last_share_of_a_fit(decay: float, shares: list[float]) -> None:
-    encoder, steps = build("rrea", decay=decay, epochs=8, more_epochs=8, learning_rate=0.02), []
-    encoder.report = lambda _: steps.append(encoder.optimiser.param_groups[0]["lr"])
-    fit(encoder)
-    fit(encoder)
-    assert steps == pytest.approx([0.02 * share for share in shares] * 2)
+@pytest.mark.parametrize(("share", "epochs"), [(0, 1), (0.1, 1), (0.5, 4), (0.75, 6), (1, 8)])
+@pytest.mark.parametrize("stop", [None, 5, 7])
+def test_a_fit_ends_with_the_average_of_its_last_epochs(share: float, epochs: int, stop: int | None) -> None:
+    encoder, seen = build("rrea", average=share, epochs=8, more_epochs=8, learning_rate=0.02), []
+    kept: dict[str, Tensor] = {}
+    for _ in range(2):  # a later fit averages its own epochs only
+        seen.clear()
+
+        def watch(progress: Progress) -> None:
+            seen.append({name: value.detach().clone() for name, value in encoder.parameters.items()})
+            if progress.epoch == stop and len(seen) == stop:
+                kept.update(encoder.state())
+                raise KeyboardInterrupt
+
+        encoder.report = watch
+        if stop is not None:
+            with pytest.raises(KeyboardInterrupt):
+                fit(encoder)
+            encoder.restore(kept)
+        fit(encoder)
+        assert len(seen) == 8
+        for name, value in encoder.parameters.items():
+            mean = torch.stack([values[name] for values in seen[-epochs:]]).mean(0)
+            torch.testing.assert_close(value.detach(), mean, atol=1e-6, rtol=1e-5)
 
 
 # --- dropout ---

@@ -18,6 +18,7 @@ from emea.kernels.messages import take
 from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
+START = 0.05  # entities and relations begin within ± this; Glorot's bound is smaller and worse
 SMALLEST_LOG = -60.0  # smaller shares are none: numbers too small to be normal slow products on a CPU tenfold
 
 
@@ -49,6 +50,9 @@ class DualAMN(ReflectionEncoder):
     Loss of a pair (l, r), all other entities e as negatives, d the squared distance, and likewise with r for l:
 
         log Σ_e exp(λ·ℓ_e + τ),   ℓ_e = γ + d(l, r) − d(l, e), standardised over e (mean and deviation held fixed).
+
+    l and r themselves take part with the constant ℓ = 0 before it is standardised: the 1 of log(1 + Σ exp), without
+    which γ would have no effect, and a pair that is far from all negatives would be pulled for ever.
     """
 
     Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
@@ -68,8 +72,8 @@ class DualAMN(ReflectionEncoder):
         """Entities and relations, and for each view attention, proxies and gate."""
         settings, width = self.settings, (self.settings.depth + 1) * self.settings.dimension
         values = {
-            "entities": uniform((self.graph.entities, settings.dimension), generator),
-            "relations": uniform((self.graph.relations, settings.dimension), generator),
+            "entities": uniform((self.graph.entities, settings.dimension), generator, START),
+            "relations": uniform((self.graph.relations, settings.dimension), generator, START),
         }
         for view in VIEWS:
             values[f"{view}.attention"] = uniform((settings.depth, settings.dimension), generator)
@@ -111,7 +115,7 @@ class DualAMN(ReflectionEncoder):
 class _HardestFirst(Function):
     """The loss, in blocks of pairs; its gradient is worked out on the way, so that no block is kept.
 
-    With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, r) = λ/s and ∂/∂d(l, e) = −p_e·λ/s.
+    With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, e) = −p_e·λ/s and ∂/∂d(l, r) = Σ_e p_e·λ/s, e ≠ l, r.
     """
 
     BLOCK = 1024
@@ -147,19 +151,16 @@ def _hardest_first(
     output: Tensor, square: Tensor, here: Tensor, there: Tensor, settings: DualAMNSettings
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Loss of each pair, [pairs]; its gradient in d(l, r), [pairs]; less its gradient in d(l, e), [pairs, entities]."""
-    # γ + d(l, r) is the same for all e: standardising takes it away from the value, though not from the gradient
-    loss = 2 * output[here] @ output.T - square  # −d(l, e) less ‖l‖²
+    reach = settings.margin + (output[here] - output[there]).square().sum(1) - square[here]
+    loss = 2 * output[here] @ output.T - square + reach[:, None]  # ℓ_e
     rows = torch.arange(len(here), device=here.device)
     loss[rows, here], loss[rows, there] = 0.0, 0.0
-    count = max(1, len(output) - 2)
-    mean_loss = loss.sum(1) / count
-    loss = loss - mean_loss[:, None]
-    loss[rows, here], loss[rows, there] = 0.0, 0.0
-    spread = (loss.square().sum(1) / count).clamp(min=1e-12).sqrt()
-    loss = settings.scale * loss / spread[:, None] + settings.shift
-    loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf
+    loss = loss - loss.mean(1, keepdim=True)
+    scale = settings.scale / loss.square().mean(1).clamp(min=1e-12).sqrt()
+    loss = loss * scale[:, None] + settings.shift
     total = torch.logsumexp(loss, 1)
-    pull = settings.scale / spread
     loss = loss - total[:, None]
+    loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf  # constants
     loss.masked_fill_(loss < SMALLEST_LOG, -torch.inf)
-    return total, pull, torch.exp(loss) * pull[:, None]
+    push = torch.exp(loss) * scale[:, None]
+    return total, push.sum(1), push

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.data import Candidates, Graph
+from emea.data import Graph
+from emea.kernels.bunches import Bunches
 from emea.kernels.joins import Edges, expand, lookup
+from emea.kernels.messages import Pattern
 from emea.kernels.segments import (
     LOWEST,
     segment_best,
@@ -199,14 +201,30 @@ def test_between_finds_exactly_the_edges_of_two_entities(triples: list[tuple[int
     edges = edges_of(triples)
     heads = torch.arange(ENTITIES).repeat_interleave(ENTITIES)
     tails = torch.arange(ENTITIES).repeat(ENTITIES)
-    start, count = edges.between(heads, tails)
-    for head, tail, first, number in zip(heads.tolist(), tails.tolist(), start.tolist(), count.tolist(), strict=True):
-        expected = {r for h, r, t in with_inverses(triples) if (h, t) == (head, tail)}
-        found = edges.relation[first : first + number].tolist()
-        assert len(found) == len(expected)
-        assert set(found) == expected
-        assert set(edges.head[first : first + number].tolist()) <= {head}
-        assert set(edges.tail[first : first + number].tolist()) <= {tail}
+    joined, start, count = edges.between(heads, tails)
+    found = {
+        (int(heads[row]), relation, int(tails[row]))
+        for row, first, number in zip(joined.tolist(), start.tolist(), count.tolist(), strict=True)
+        for relation in edges.relation[first : first + number].tolist()
+    }
+    assert found == with_inverses(triples)
+    assert int(count.sum()) == len(edges.head)
+    assert len(set(joined.tolist())) == len(joined)
+
+
+@given(triples_strategy, st.integers(1, 9))
+@SMALL
+def test_bunches_sum_products_over_the_edges(triples: list[tuple[int, int, int]], block: int) -> None:
+    edges, draw = edges_of(triples), torch.Generator().manual_seed(len(triples))
+    relations = torch.randn(edges.relations, 3, generator=draw)
+    entities = torch.randn(ENTITIES, 3, generator=draw)
+    expected = torch.zeros(ENTITIES, 3)
+    for head, relation, tail in with_inverses(triples):
+        expected[head] += relations[relation] * entities[tail]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emea.kernels.bunches.BLOCK", block)
+        found = Bunches.build(edges).weighted(relations, entities)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_inverse_functionality_by_hand() -> None:
@@ -226,16 +244,9 @@ def test_inverse_functionality_counts_tails_over_triples(triples: list[tuple[int
         assert values[relation].item() == pytest.approx(expected, rel=1e-15)
 
 
-def candidates_of(pairs: Sequence[tuple[int, int]], sources: int, targets: int) -> Candidates:
-    return Candidates(
-        source=torch.tensor([pair[0] for pair in pairs], dtype=torch.int64),
-        target=torch.tensor([pair[1] for pair in pairs], dtype=torch.int64),
-        cosine=torch.zeros(len(pairs)),
-        sources=sources,
-        targets=targets,
-        source_density=torch.zeros(sources),
-        target_density=torch.zeros(targets),
-    )
+def pattern_of(pairs: Sequence[tuple[int, int]], sources: int, targets: int) -> Pattern:
+    source, target = torch.tensor(pairs, dtype=torch.int64).unbind(1)
+    return Pattern(source, target, (sources, targets))
 
 
 def slow_sinkhorn(
@@ -271,7 +282,7 @@ def test_sinkhorn_equals_the_dense_iteration(
     logits = [chance.uniform(-5, 5) for _ in pairs]
     plan = torch.exp(
         sinkhorn(
-            candidates_of(pairs, 5, 4),
+            pattern_of(pairs, 5, 4),
             torch.tensor(logits, dtype=torch.float64),
             iterations,
             LOWEST if slack is None else slack,
@@ -281,11 +292,36 @@ def test_sinkhorn_equals_the_dense_iteration(
     assert plan.tolist() == pytest.approx([expected[pair] for pair in pairs], rel=1e-10, abs=1e-14)
 
 
+def log_domain_sinkhorn(pairs: Pattern, logits: Tensor, iterations: int) -> Tensor:
+    """u = −logsumexp(logits + v) over rows, v = −logsumexp(logits + u) over columns: never under- or overflows."""
+    row, column = torch.zeros(pairs.shape[0]).double(), torch.zeros(pairs.shape[1]).double()
+    for _ in range(iterations):
+        row = -segment_logsumexp(logits + column[pairs.column], pairs.row, pairs.shape[0])
+        column = -segment_logsumexp(logits + row[pairs.row], pairs.column, pairs.shape[1])
+    return logits + row[pairs.row] + column[pairs.column]
+
+
+@pytest.mark.parametrize("spread", [10.0, 60.0, 140.0])
+def test_sinkhorn_bears_steep_logits(spread: float) -> None:
+    """Differences of 2 · spread within a row: e^-280 beside 1."""
+    draw = torch.Generator().manual_seed(int(spread))
+    pairs = pattern_of([(s, t) for s in range(30) for t in range(20) if (s * 7 + t * 3) % 4], 30, 20)
+    logits = (torch.rand(len(pairs.row), generator=draw, dtype=torch.float64) * 2 - 1) * spread
+    found, expected = sinkhorn(pairs, logits, 15), log_domain_sinkhorn(pairs, logits, 15)
+    torch.testing.assert_close(found, expected, atol=1e-8, rtol=1e-8)
+
+
+def test_sinkhorn_stays_finite_beyond_its_range() -> None:
+    pairs = pattern_of([(0, 0), (0, 1), (1, 0), (1, 1)], 2, 2)
+    plan = sinkhorn(pairs, torch.tensor([0.0, -2000.0, 0.0, -2000.0], dtype=torch.float64), 15)
+    assert bool(torch.isfinite(plan).all())
+
+
 def test_sinkhorn_over_all_pairs_is_doubly_stochastic() -> None:
     size = 6
     pairs = [(source, target) for source in range(size) for target in range(size)]
     logits = torch.randn(len(pairs), generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 2
-    plan = torch.exp(sinkhorn(candidates_of(pairs, size, size), logits, 200)).reshape(size, size)
+    plan = torch.exp(sinkhorn(pattern_of(pairs, size, size), logits, 200)).reshape(size, size)
     assert plan.sum(0).tolist() == pytest.approx([1.0] * size, abs=1e-12)
     assert plan.sum(1).tolist() == pytest.approx([1.0] * size, abs=1e-12)
     # scaling rows and columns leaves the cross ratios as they were
@@ -301,7 +337,7 @@ def test_sinkhorn_with_slack_leaves_more_to_none_the_larger_it_is() -> None:
     logits = torch.tensor([3.0, 0, 0, 0, 3.0, 0, 0, 0, 0.5], dtype=torch.float64)
     masses = []
     for slack in (-6.0, 0.0, 2.0):
-        plan = torch.exp(sinkhorn(candidates_of(pairs, 3, 3), logits, 300, slack)).reshape(3, 3)
+        plan = torch.exp(sinkhorn(pattern_of(pairs, 3, 3), logits, 300, slack)).reshape(3, 3)
         for mass in (plan.sum(0), plan.sum(1)):
             assert bool((mass < 1).all())
         masses.append(plan.sum().item())

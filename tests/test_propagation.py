@@ -124,7 +124,7 @@ def slow_embeddings(
         PropagationSettings(dimension=8, depth=1, paths=0),
         PropagationSettings(dimension=8, depth=3, paths=0),
         PropagationSettings(dimension=8, depth=1, paths=5, path_weight=0.7),
-        PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5, block=5),
+        PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5),
     ],
     ids=str,
 )
@@ -221,9 +221,3 @@ def test_same_seed_same_bytes_and_each_fit_starts_anew() -> None:
 def test_without_pairs_everything_is_zero() -> None:
     found = fit(TASK, Links.empty(), PropagationSettings(dimension=8, paths=8))
     assert found.source.abs().max().item() == found.target.abs().max().item() == 0.0
-
-
-def test_columns_computed_at_a_time_do_not_matter() -> None:
-    wide = fit(TASK, PAIRS, PropagationSettings(dimension=16, paths=24, block=24))
-    narrow = fit(TASK, PAIRS, PropagationSettings(dimension=16, paths=24, block=7))
-    torch.testing.assert_close(wide.source, narrow.source, atol=CLOSE, rtol=0)

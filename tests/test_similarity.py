@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from emea.data import Candidates, Embeddings
+from emea.kernels.nearest import best_columns, main_axes, nearest
 from emea.settings import SimilaritySettings
-from emea.similarity import nearest, search
+from emea.similarity import search
 
 CLOSE = 2e-6  # single precision
 
@@ -99,16 +100,73 @@ def test_the_generator_decides_nothing_where_nothing_is_tied() -> None:
     assert torch.equal(first.keys(), second.keys())
 
 
-def test_nearest_come_in_falling_order_both_ways() -> None:
+def test_nearest_come_in_falling_order() -> None:
     embeddings = random_embeddings(12, 9, seed=7)
     cosines = dense_cosines(embeddings)
-    columns = [list(column) for column in zip(*cosines, strict=True)]
-    forward, backward = nearest(embeddings, 4, 5, torch.Generator().manual_seed(0))
-    assert forward[1].tolist() == [top(row, 4) for row in cosines]
-    assert backward[1].tolist() == [top(column, 4) for column in columns]
-    for values, ids, table in ((*forward, cosines), (*backward, columns)):
-        for row in range(len(table)):
-            assert values[row].tolist() == pytest.approx([table[row][i] for i in ids[row].tolist()], abs=CLOSE)
+    found = nearest(embeddings.source, embeddings.target, 4, 5, torch.Generator().manual_seed(0))
+    assert found.tolist() == [top(row, 4) for row in cosines]
+    assert nearest(embeddings.source[:0], embeddings.target, 4, 5, torch.Generator()).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "count"), [(7, 40, 3), (5, 1000, 4), (3, 1003, 15), (4, 5000, 50), (2, 1, 1)]
+)
+def test_best_columns_are_those_of_a_sort(rows: int, columns: int, count: int) -> None:
+    values = torch.randn(rows, columns, generator=torch.Generator().manual_seed(columns))
+    assert best_columns(values, count).tolist() == [top(row, count) for row in values.tolist()]
+
+
+def test_best_columns_hold_ties_of_every_group() -> None:
+    values = torch.zeros(3, 2000)
+    values[:, 100:140] = 1.0
+    assert sorted(best_columns(values, 10)[0].tolist()) == sorted(set(best_columns(values, 10)[0].tolist()))
+    assert bool((values.gather(1, best_columns(values, 10)) == 1).all())
+
+
+def clustered(entities: int, seed: int) -> Tensor:
+    """Vectors near 60 centres of a space of 128 features, the centres the same for every seed."""
+    draw, shared = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(99)
+    centres = torch.randn(60, 128, generator=shared)
+    rows = centres[torch.randint(60, (entities,), generator=draw)] + torch.randn(entities, 128, generator=draw)
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
+@pytest.mark.parametrize("axes", [64, 128])
+@pytest.mark.parametrize("halves", [False, True])
+def test_a_rough_search_finds_nearly_the_same_and_its_cosines_are_exact(
+    axes: int, halves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("emea.kernels.nearest.multiplies_halves", lambda _: halves)
+    embeddings = Embeddings(clustered(1500, 1), clustered(1200, 2))
+    exact, rough = (
+        search(embeddings, SimilaritySettings(candidates=50, exact=limit, axes=axes), torch.Generator().manual_seed(0))
+        for limit in (10**9, 0)
+    )
+    assert len(rough) > 0.9 * len(exact)
+    dense = embeddings.source @ embeddings.target.T
+    torch.testing.assert_close(rough.cosine, dense[rough.source, rough.target], atol=CLOSE, rtol=0)
+    torch.testing.assert_close(exact.cosine, dense[exact.source, exact.target], atol=CLOSE, rtol=0)
+    ten_nearest = dense.topk(10, 1).indices + torch.arange(1500)[:, None] * 1200
+    recall = float(torch.isin(ten_nearest.flatten(), rough.keys()).double().mean())
+    assert recall > (0.999 if axes == 128 else 0.95)
+    assert float((rough.source_density - exact.source_density).abs().max()) < 0.02
+    assert bool((rough.source_density <= exact.source_density + CLOSE).all())
+
+
+def test_the_exact_search_is_exact_whatever_the_axes() -> None:
+    embeddings = random_embeddings(60, 50, seed=3, dimension=40)
+    used = SimilaritySettings(candidates=4, neighbours=3, axes=2)
+    check(search(embeddings, used, torch.Generator().manual_seed(0)), dense_cosines(embeddings), used)
+
+
+def test_main_axes_are_orthonormal_and_hold_what_matters() -> None:
+    draw = torch.Generator().manual_seed(4)
+    basis = torch.linalg.qr(torch.randn(50, 5, generator=draw)).Q
+    rows = torch.randn(300, 5, generator=draw) @ basis.T + 0.01 * torch.randn(300, 50, generator=draw)
+    found = main_axes(rows, 5)
+    torch.testing.assert_close(found.T @ found, torch.eye(5), atol=1e-5, rtol=0)
+    kept = (rows @ found).square().sum() / rows.square().sum()
+    assert float(kept) > 0.999
 
 
 def axes(rows: Sequence[int]) -> Tensor:
@@ -124,13 +182,14 @@ def test_twins_are_chosen_by_chance_and_not_by_position(block: int) -> None:
     by_target: dict[int, set[int]] = {0: set(), 3: set(), 5: set()}
     counts = dict.fromkeys((0, 3, 5), 0)
     for seed in range(60):
-        settings = SimilaritySettings(candidates=1, neighbours=1, block=block)
-        forward, backward = nearest(embeddings, 1, settings.block, torch.Generator().manual_seed(seed))
+        draw = torch.Generator().manual_seed(seed)
+        forward = nearest(embeddings.source, embeddings.target, 1, block, draw)
+        backward = nearest(embeddings.target, embeddings.source, 1, block, draw)
         for source, chosen in by_source.items():
-            chosen.add(int(forward[1][source, 0]))
+            chosen.add(int(forward[source, 0]))
         for target, chosen in by_target.items():
-            chosen.add(int(backward[1][target, 0]))
-        counts[int(forward[1][1, 0])] += 1
+            chosen.add(int(backward[target, 0]))
+        counts[int(forward[1, 0])] += 1
     assert by_source == {1: {0, 3, 5}, 4: {0, 3, 5}}
     assert by_target == {0: {1, 4}, 3: {1, 4}, 5: {1, 4}}
     assert min(counts.values()) >= 8  # 60 fair draws of three: fewer than 8 of one has p < 0.0003
@@ -141,6 +200,7 @@ def test_the_order_of_one_graph_says_nothing_of_the_other() -> None:
     embeddings = Embeddings(axes([0, 0]), axes([0, 0]))
     together = 0
     for seed in range(200):
-        forward, backward = nearest(embeddings, 1, 1024, torch.Generator().manual_seed(seed))
-        together += int(forward[1][0, 0]) == int(backward[1][0, 0])
+        draw = torch.Generator().manual_seed(seed)
+        forward = nearest(embeddings.source, embeddings.target, 1, 1024, draw)
+        together += int(forward[0, 0]) == int(nearest(embeddings.target, embeddings.source, 1, 1024, draw)[0, 0])
     assert 70 <= together <= 130  # 200 fair coins: outside with p < 0.0001

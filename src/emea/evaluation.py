@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from scipy import stats
+from scipy.special import stdtr
 from torch import Tensor
 
 from emea.data import Alignment, Links, Reference
@@ -57,12 +57,14 @@ def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
     if isinstance(subject, Result):
         subject = answer(subject)
     known, pools = _pools(subject, reference)
+    ranking: dict[str, dict[str, Any]] = {}
+    for pool, inside in pools.items():
+        ahead = _outside(subject, known, inside)
+        measures = {name: ranking_measures(*ranks(subject, known, inside, name, ahead)) for name in subject.scores}
+        ranking[pool] = measures
     return {
         "reference": len(known),
-        "ranking": {
-            pool: {decoding: ranking_measures(*ranks(subject, known, inside, decoding)) for decoding in subject.scores}
-            for pool, inside in pools.items()
-        },
+        "ranking": ranking,
         "alignment": {
             "known sources": alignment_measures(subject, known, strict=False),
             "strict": alignment_measures(subject, known, strict=True),
@@ -90,13 +92,28 @@ def _pools(subject: Answer, reference: Reference) -> tuple[Links, dict[str, Tens
     return known, {"test targets": tested, "all targets": every}
 
 
-def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
-    """Optimistic and pessimistic rank of each known pair in the pool, [known] each.
+def _rows(subject: Answer, known: Links) -> Tensor:
+    """Row of each known pair among the candidates, -1 for those that are none, [known]."""
+    return lookup(subject.source * subject.targets + subject.target, known.source * subject.targets + known.target)
+
+
+def _outside(subject: Answer, known: Links, pool: Tensor) -> Tensor | None:
+    """How many targets of the pool, no candidates, are ahead of each known pair that is no candidate, and how many are
+    level with it, [such pairs, 2]; None where nobody knows."""
+    outside = known[_rows(subject, known) < 0]
+    return subject.tail(outside, pool) if subject.tail is not None and len(outside) else None
+
+
+def ranks(
+    subject: Answer, known: Links, pool: Tensor, decoding: str, outside: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Optimistic and pessimistic rank of each known pair in the pool, [known] each; `outside`, the same for all
+    decodings, is counted where it is not given.
 
     Every candidate ranks above every target that is none; a source without candidates has the worst rank.
     """
-    (score, tied), targets = subject.scores[decoding], subject.targets
-    row = lookup(subject.source * targets + subject.target, known.source * targets + known.target)
+    score, tied = subject.scores[decoding]
+    row = _rows(subject, known)
     is_candidate = row >= 0
     right = torch.full((len(known),), -torch.inf, dtype=score.dtype, device=score.device)
     right[is_candidate] = score[row[is_candidate]]
@@ -107,9 +124,9 @@ def ranks(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[T
     better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
     as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
     best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
-    if subject.tail is not None and not bool(is_candidate.all()):
-        outside = known[~is_candidate]
-        ahead, equal = subject.tail(outside, pool).unbind(1)
+    outside = _outside(subject, known, pool) if outside is None else outside
+    if outside is not None:
+        ahead, equal = outside.unbind(1)
         best[~is_candidate] += ahead
         worst[~is_candidate] = best[~is_candidate] + equal
     return torch.where(count > 0, best, worst), worst
@@ -127,7 +144,7 @@ def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
         for source, target in zip(torch.split(links.source, 512), torch.split(links.target, 512), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
-            csls[:, ~pool] = -torch.inf
+            csls.masked_fill_(~pool, -torch.inf)
             row = torch.repeat_interleave(torch.arange(len(source), device=source.device), count[source])
             step = torch.arange(len(row), device=row.device) - (torch.cumsum(count[source], 0) - count[source])[row]
             csls[row, pairs.target[order[first[source][row] + step]]] = -torch.inf
@@ -197,7 +214,9 @@ def paired_t_test(first: Tensor, second: Tensor) -> tuple[float, float]:
     difference = (1 / first - 1 / second).double().cpu()
     if not bool(difference.any()):
         return 0.0, 1.0
-    return float(difference.mean()), float(stats.ttest_1samp(difference.numpy(), 0.0).pvalue)
+    count, mean = len(difference), float(difference.mean())
+    error = float(difference.std()) / count**0.5
+    return mean, float(2 * stdtr(count - 1, -abs(mean) / error)) if error else 0.0
 
 
 def _mean(values: Tensor) -> float:

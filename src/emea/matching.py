@@ -12,6 +12,7 @@ from emea.data import Alignment, Counterparts
 from emea.kernels.segments import segment_best
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import MatchingSettings
+from emea.similarity import pattern_of
 
 SMALLEST_SLOPE = 0.05
 TIED = 1e-4  # a probability ahead by less is ahead by rounding only
@@ -88,9 +89,8 @@ def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndar
 def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSettings) -> Counterparts:
     """The beliefs after transport: each entity's mass is shared out once, "none" takes what no pair deserves."""
     logits = torch.log(confidence.clamp(min=1e-30))
-    plan = torch.exp(
-        sinkhorn(beliefs.candidates, logits, settings.iterations, slack=float(np.log(max(settings.minimum, 1e-30))))
-    )
+    slack = float(np.log(max(settings.minimum, 1e-30)))
+    plan = torch.exp(sinkhorn(pattern_of(beliefs.candidates), logits, settings.iterations, slack))
     return Counterparts(beliefs.candidates, plan, plan, beliefs.source_none, beliefs.target_none)
 
 

@@ -11,17 +11,23 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
+from emea.kernels.messages import Pattern
 from emea.kernels.segments import segment_rank, segment_softmax
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import ProbabilitySettings
-from emea.similarity import nearest_only
+from emea.similarity import nearest_only, pattern_of
 
 
-def counterparts(candidates: Candidates, sharpness: float, settings: ProbabilitySettings) -> Counterparts:
-    """q_Θ both ways: eq. 2 over each entity's candidates, after Sinkhorn's iteration where `balance` asks for it."""
+def counterparts(
+    candidates: Candidates, sharpness: float, settings: ProbabilitySettings, pairs: Pattern | None = None
+) -> Counterparts:
+    """q_Θ both ways: eq. 2 over each entity's candidates, after Sinkhorn's iteration where `balance` asks for it.
+
+    `pairs` may be given where the same candidates are weighed many times.
+    """
     logits = sharpness * candidates.similarity.double()
     if settings.balance:
-        logits = sinkhorn(candidates, logits, settings.balance)
+        logits = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance)
     return Counterparts(
         candidates,
         forward=segment_softmax(logits, candidates.source, candidates.sources),
@@ -49,8 +55,10 @@ def fit_sharpness(
     if len(row) == 0:
         return settings.typical_sharpness
 
+    pairs = pattern_of(near)
+
     def loss(log_sharpness: float) -> float:
-        believed = counterparts(near, math.exp(log_sharpness), settings)
+        believed = counterparts(near, math.exp(log_sharpness), settings, pairs)
         belief = believed.confidence if both_ways else believed.forward
         surprise = -torch.log(belief[row].clamp(min=1e-6)).sum()
         return float(surprise) + settings.prior_pairs * (log_sharpness - centre) ** 2

@@ -23,9 +23,16 @@ class _Stage(BaseModel):
 class SimilaritySettings(_Stage):
     """Embeddings → candidates."""
 
-    candidates: int = Field(100, ge=1, description="nearest entities kept for each entity, both ways")
+    candidates: int = Field(50, ge=1, description="nearest entities kept for each entity, both ways")
     measure: Literal["csls", "cosine"] = Field("csls", description="what ranks candidates")
     neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS takes off")
+    exact: int = Field(
+        2**25,
+        ge=0,
+        description="up to this many pairs of entities all cosines are exact; among more the nearest are "
+        "looked for roughly, and only theirs are exact",
+    )
+    axes: int = Field(768, ge=1, description="main axes on which a CPU looks roughly")
     block: int | None = Field(
         None, ge=1, description="rows of the similarity matrix held at a time; by its width if unset"
     )

@@ -6,69 +6,56 @@ import torch
 from torch import Tensor
 
 from emea.data import Candidates, Embeddings
+from emea.kernels.messages import Pattern, products
+from emea.kernels.nearest import nearest, roughly
 from emea.kernels.segments import segment_rank
 from emea.settings import SimilaritySettings
 
 
 def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator) -> Candidates:
-    """Each entity's nearest entities of the other graph, both ways in one table."""
-    sources, targets = len(embeddings.source), len(embeddings.target)
-    neighbours, kept = settings.neighbours, settings.candidates
-    (forward, forward_rank), (backward, backward_rank) = nearest(
-        embeddings, max(kept, neighbours), settings.rows(targets), generator
-    )
-    device = embeddings.source.device
-    every_source = torch.arange(sources, device=device)[:, None]
-    every_target = torch.arange(targets, device=device)[:, None]
-    key = torch.cat(
-        [
-            (every_source * targets + forward_rank[:, :kept]).flatten(),
-            (backward_rank[:, :kept] * targets + every_target).flatten(),
-        ]
-    )
-    key, row = torch.unique(key, return_inverse=True)
-    cosine = torch.empty(len(key), device=device)
-    cosine[row] = torch.cat([forward[:, :kept].flatten(), backward[:, :kept].flatten()])
-    return Candidates(
-        source=key // targets,
-        target=key % targets,
+    """Each entity's nearest entities of the other graph, both ways in one table.
+
+    Where there are many pairs the nearest are looked for roughly; the cosines of those found are exact.
+    """
+    source, target = embeddings.source, embeddings.target
+    sources, targets = len(source), len(target)
+    count = max(settings.candidates, settings.neighbours)
+    looked_at = roughly(source, target, settings.axes) if sources * targets > settings.exact else (source, target)
+    forward = nearest(*looked_at, count, settings.rows(targets), generator)
+    backward = nearest(*looked_at[::-1], count, settings.rows(sources), generator)
+    del looked_at
+    forward_key = torch.arange(sources, device=source.device)[:, None] * targets + forward
+    backward_key = backward * targets + torch.arange(targets, device=source.device)[:, None]
+    key, row = torch.unique(torch.cat([forward_key.flatten(), backward_key.flatten()]), return_inverse=True)
+    pairs = Pattern(key // targets, key % targets, (sources, targets))
+    cosine = products(pairs, source, target)
+    found = Candidates(
+        source=pairs.row,
+        target=pairs.column,
         cosine=cosine,
         sources=sources,
         targets=targets,
-        source_density=forward[:, :neighbours].mean(1) if settings.measure == "csls" else forward.new_zeros(sources),
-        target_density=backward[:, :neighbours].mean(1) if settings.measure == "csls" else forward.new_zeros(targets),
+        source_density=_density(cosine[row[: forward.numel()]].reshape(forward.shape), settings),
+        target_density=_density(cosine[row[forward.numel() :]].reshape(backward.shape), settings),
     )
+    if settings.candidates >= count:
+        return found
+    kept = torch.zeros(len(key), dtype=torch.bool, device=key.device)
+    for part, shape in ((row[: forward.numel()], forward.shape), (row[forward.numel() :], backward.shape)):
+        kept[part.reshape(shape)[:, : settings.candidates].flatten()] = True
+    return found[kept]
 
 
-def nearest(
-    embeddings: Embeddings, count: int, block: int, generator: torch.Generator
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Cosines and ids of the `count` nearest, [entities, count], for the sources and for the targets.
+def _density(cosine: Tensor, settings: SimilaritySettings) -> Tensor:
+    """Mean cosine of each entity to its nearest, [entities]; 0 where hubs are not corrected for."""
+    if settings.measure == "cosine":
+        return cosine.new_zeros(len(cosine))
+    return cosine.topk(min(settings.neighbours, cosine.shape[1]), 1).values.mean(1)
 
-    One block of the similarity matrix at a time serves both directions. Exact ties fall as a random order of each
-    graph has it: neither position nor name decides them.
-    """
-    source_order, target_order = (
-        torch.randperm(len(side), generator=generator).to(side.device)
-        for side in (embeddings.source, embeddings.target)
-    )
-    target = embeddings.target[target_order]
-    forward_count, backward_count = min(count, len(target)), min(count, len(embeddings.source))
-    cosines, ids = [], []
-    best = target.new_empty(len(target), 0)
-    best_id = torch.empty(len(target), 0, dtype=torch.int64, device=target.device)
-    for rows in torch.split(source_order, block):
-        similarity = embeddings.source[rows] @ target.T  # [block, targets]
-        cosine, column = similarity.topk(forward_count, 1)
-        cosines.append(cosine)
-        ids.append(target_order[column])
-        cosine, row = similarity.T.contiguous().topk(min(backward_count, len(rows)), 1)
-        best, best_id = torch.cat([best, cosine], 1), torch.cat([best_id, rows[row]], 1)
-        best, column = best.topk(min(backward_count, best.shape[1]), 1)
-        best_id = best_id.gather(1, column)
-    source_place, target_place = torch.argsort(source_order), torch.argsort(target_order)
-    forward = torch.cat(cosines)[source_place], torch.cat(ids)[source_place]
-    return forward, (best[target_place], best_id[target_place])
+
+def pattern_of(candidates: Candidates) -> Pattern:
+    """The candidate pairs as the places of a sparse matrix."""
+    return Pattern(candidates.source, candidates.target, (candidates.sources, candidates.targets))
 
 
 def nearest_only(candidates: Candidates, count: int) -> Candidates:

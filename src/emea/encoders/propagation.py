@@ -11,6 +11,7 @@ from torch import Tensor
 
 from emea.contracts import Encoder, PluginSettings
 from emea.data import Embeddings, Links, Task
+from emea.kernels.bunches import Bunches
 from emea.kernels.joins import Edges
 
 
@@ -21,7 +22,6 @@ class PropagationSettings(PluginSettings):
     depth: int = Field(2, ge=1, description="steps that the vectors flow")
     paths: int = Field(1024, ge=0, description="features of the relation-weighted view")
     path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view against the plain one")
-    block: int = Field(256, ge=1, description="columns of the relation-weighted view computed at a time")
 
 
 class Propagation(Encoder):
@@ -71,24 +71,21 @@ class _Sketch:
 
     def __init__(self, settings: PropagationSettings, generator: torch.Generator) -> None:
         shape = (settings.depth + 1, settings.paths)
-        self.coordinate = torch.randint(settings.dimension, shape, generator=generator)
-        self.sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
+        coordinate = torch.randint(settings.dimension, shape, generator=generator)
+        sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
+        self.matrix = torch.zeros(settings.depth + 1, settings.dimension, settings.paths)
+        self.matrix.scatter_(1, coordinate[:, None], sign[:, None])
 
-    def __call__(self, views: list[Tensor], columns: slice) -> Tensor:
-        """[rows, columns] features of the views, each [rows, dimension]."""
-        device = views[0].device
-        parts = [
-            view[:, coordinate[columns].to(device)] * sign[columns].to(device)
-            for view, coordinate, sign in zip(views, self.coordinate, self.sign, strict=True)
-        ]
-        return torch.stack(parts).sum(0)
+    def __call__(self, views: list[Tensor]) -> Tensor:
+        """[rows, features] of the views, each [rows, dimension]."""
+        return torch.cat(views, 1) @ self.matrix.flatten(0, 1).to(views[0].device)
 
 
 class _Operators:
     """The sparse matrices of one graph."""
 
     def __init__(self, edges: Edges) -> None:
-        self.edges = edges
+        self.entities, self.relations = edges.entities, edges.relations
         ones = torch.ones(len(edges.head), device=edges.head.device)
         loops = torch.arange(edges.entities, device=edges.head.device)
         neighbour = torch.unique(edges.key)  # several relations between two entities count once
@@ -100,16 +97,15 @@ class _Operators:
         )
         self.relation_of = sparse(edges.head, edges.relation, ones, (edges.entities, edges.relations))
         self.head_of = sparse(edges.relation, edges.head, ones, (edges.relations, edges.entities))
-        rows = torch.arange(len(edges.head), device=edges.head.device)
-        self.edge_of = sparse(edges.head, rows, ones, (edges.entities, len(edges.head)))
+        self.bunches = Bunches.build(edges)
 
     def embed(
         self, labelled: Tensor, vectors: Tensor, sketches: list[_Sketch], settings: PropagationSettings
     ) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]."""
-        edges, dimension = self.edges, vectors.shape[1]
-        entities = [vectors.new_zeros(edges.entities, dimension).index_add_(0, labelled, vectors)]
-        relations = [vectors.new_zeros(edges.relations, dimension)]
+        dimension = vectors.shape[1]
+        entities = [vectors.new_zeros(self.entities, dimension).index_add_(0, labelled, vectors)]
+        relations = [vectors.new_zeros(self.relations, dimension)]
         for _ in range(settings.depth):
             heads = normalise(self.head_of @ entities[-1])
             entities.append(normalise(self.adjacency @ entities[-1] + self.relation_of @ relations[-1]))
@@ -117,13 +113,9 @@ class _Operators:
         plain = torch.cat(entities[1:], 1)
         if not settings.paths:
             return normalise(plain)
-        relation_sketch, entity_sketch = sketches
-        paths = []
-        for first in range(0, settings.paths, settings.block):
-            columns = slice(first, first + settings.block)
-            along = relation_sketch(relations, columns)[edges.relation] * entity_sketch(entities, columns)[edges.tail]
-            paths.append(self.edge_of @ along)
-        return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(torch.cat(paths, 1))], 1))
+        of_relations, of_entities = sketches
+        third = self.bunches.weighted(of_relations(relations), of_entities(entities))
+        return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(third)], 1))
 
 
 def normalise(rows: Tensor) -> Tensor:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from emea.data import Graph
+
+ROOM = 16  # places of a table of hashes for each key: one key in sixteen that is not there gets past it
 
 
 def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
@@ -19,6 +22,11 @@ def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     rows = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
     first = torch.cumsum(count, 0) - count
     return rows, torch.arange(len(rows), device=count.device) - first[rows] + start[rows]
+
+
+def _hashed(key: Tensor, size: int) -> Tensor:
+    """A number below `size`, a power of 2, for each key: middle bits of its product with a large odd number."""
+    return ((key * 0x1E3779B97F4A7C15) >> 24) & (size - 1)
 
 
 def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
@@ -69,11 +77,29 @@ class Edges:
         """The inverse of each relation."""
         return (relation + self.relations // 2) % self.relations
 
-    def between(self, head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows of the edges from head to tail: where they start and how many they are."""
+    @cached_property
+    def joined(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The keys of entities that an edge joins, sorted; where the edges of each start, and how many they are."""
+        key, count = torch.unique_consecutive(self.key, return_counts=True)
+        return key, torch.cumsum(count, 0) - count, count
+
+    @cached_property
+    def hashes(self) -> Tensor:
+        """Whether any of those keys has this hash, [a power of 2] bool: tells of most others that they are none."""
+        size = max(1, len(self.joined[0]) * ROOM)
+        table = torch.zeros(2 ** (size - 1).bit_length(), dtype=torch.bool, device=self.key.device)
+        table[_hashed(self.joined[0], len(table))] = True
+        return table
+
+    def between(self, head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Which rows of two columns of entities are joined from head to tail; of each, where the edges start and how
+        many they are."""
         key = head * self.entities + tail
-        start = torch.searchsorted(self.key, key)
-        return start, torch.searchsorted(self.key, key, right=True) - start
+        rows = self.hashes[_hashed(key, len(self.hashes))].nonzero()[:, 0]
+        keys, start, count = self.joined
+        position = lookup(keys, key[rows])
+        rows, position = rows[position >= 0], position[position >= 0]
+        return rows, start[position], count[position]
 
     def inverse_functionality(self) -> Tensor:
         """fun⁻¹(r) = distinct tails of r / edges of r, [relations] float64."""

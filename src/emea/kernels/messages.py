@@ -21,14 +21,17 @@ class Pattern:
     shape: tuple[int, int]
 
     @cached_property
-    def order(self) -> Tensor:
-        """What sorts the entries by row and column, [entries]."""
-        return torch.argsort(self.row * self.shape[1] + self.column, stable=True)
-
-    @cached_property
     def is_sorted(self) -> bool:
         """Whether the entries were built in order."""
-        return bool((self.order == torch.arange(len(self.order), device=self.order.device)).all())
+        key = self.row * self.shape[1] + self.column
+        return bool((key[1:] >= key[:-1]).all())
+
+    @cached_property
+    def order(self) -> Tensor:
+        """What sorts the entries by row and column, [entries]."""
+        if self.is_sorted:
+            return torch.arange(len(self.row), device=self.row.device)
+        return torch.argsort(self.row * self.shape[1] + self.column, stable=True)
 
     @cached_property
     def share(self) -> Tensor:
@@ -43,7 +46,7 @@ class Pattern:
     @cached_property
     def sorted_column(self) -> Tensor:
         """The columns in order, [entries]."""
-        return self.column[self.order]
+        return self.sorted(self.column)
 
     @cached_property
     def transposed(self) -> Pattern:

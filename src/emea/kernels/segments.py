@@ -46,15 +46,15 @@ def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1
 
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
-    """How many rows of the same index have a higher score, [rows]: equal scores share a rank."""
-    order = torch.argsort(score, descending=True, stable=True)
-    order = order[torch.argsort(index[order], stable=True)]
+    """How many rows of the same index have a higher score, [rows]: scores equal in single precision share a rank."""
+    bits = (score.float() + 0.0).view(torch.int32).long()  # -0.0 becomes 0.0
+    rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers in the order of the numbers
+    key, order = torch.sort((index << 32) + (0x7FFFFFFF - rising))  # by index, the highest score first
     count = torch.bincount(index, minlength=size)
-    start = torch.cumsum(count, 0) - count
-    place, (sorted_index, sorted_score) = torch.arange(len(order), device=index.device), (index[order], score[order])
+    place = torch.arange(len(order), device=index.device)
     new = torch.ones(len(order), dtype=torch.bool, device=index.device)
-    new[1:] = (sorted_index[1:] != sorted_index[:-1]) | (sorted_score[1:] != sorted_score[:-1])
+    new[1:] = key[1:] != key[:-1]
     first = torch.where(new, place, 0).cummax(0).values if len(order) else place
     rank = torch.empty_like(order)
-    rank[order] = first - start[sorted_index]
+    rank[order] = first - (torch.cumsum(count, 0) - count)[key >> 32]
     return rank

@@ -1,21 +1,36 @@
-"""Sparse optimal transport by Sinkhorn's iteration, in the log domain, with slack for "none"."""
+"""Sparse optimal transport by Sinkhorn's iteration, with slack for "none"."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from emea.data import Candidates
-from emea.kernels.segments import LOWEST, segment_logsumexp
+from emea.kernels.messages import Pattern
+from emea.kernels.segments import LOWEST, segment_max
+
+FURTHEST = -300.0  # logits further below their row's best count as this: no product of two weights leaves float64
 
 
-def sinkhorn(candidates: Candidates, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
-    """Log of the transport plan over the candidate pairs, [pairs]: exp(logits) scaled until the pairs of each source,
-    and those of each target, sum to 1 less what goes to "none", whose logit is `slack`."""
-    source, target = candidates.source, candidates.target
-    row = torch.zeros(candidates.sources, dtype=logits.dtype, device=logits.device)
-    column = torch.zeros(candidates.targets, dtype=logits.dtype, device=logits.device)
+def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
+    """Log of the transport plan over the pairs, [pairs]: exp(logits) scaled until the pairs of each row, and those of
+    each column, sum to 1 less what goes to "none", whose logit is `slack`.
+
+    With K = exp(logits − peak), u and v the scales of rows and columns: u = 1 / (K v + exp(slack − peak)),
+    v = 1 / (Kᵀ u + exp(slack)), a sparse product each.
+    """
+    logits = logits.double()
+    peak = segment_max(logits, pairs.row, pairs.shape[0]).clamp(min=slack)
+    weight = torch.exp((logits - peak[pairs.row]).clamp(min=FURTHEST))
+    forward, backward = pairs.matrix(weight), pairs.transposed.matrix(weight)
+    row_slack, column_slack = torch.exp(slack - peak), torch.exp(torch.full_like(logits[:1], slack))
+    row, column = logits.new_ones(pairs.shape[0], 1), logits.new_ones(pairs.shape[1], 1)
     for _ in range(iterations):
-        row = -segment_logsumexp(logits + column[target], source, candidates.sources, slack)
-        column = -segment_logsumexp(logits + row[source], target, candidates.targets, slack)
-    return logits + row[source] + column[target]
+        row = _inverse(forward @ column + row_slack[:, None])
+        column = _inverse(backward @ row + column_slack)
+    row_log, column_log = torch.log(row[:, 0]) - peak, torch.log(column[:, 0])
+    return logits + row_log[pairs.row] + column_log[pairs.column]
+
+
+def _inverse(total: Tensor) -> Tensor:
+    """1 / total; 0 for rows that have no pair."""
+    return torch.where(total > 0, 1 / total, 0.0)

@@ -81,17 +81,24 @@ class PARIS(Rule):
         order = torch.argsort(equal_source, stable=True)
         count = torch.bincount(equal_source, minlength=pairs.sources)
         first = torch.cumsum(count, 0) - count
-        pair, edge = expand(self.source.start[pairs.source], self.source.degree[pairs.source])  # pairs × edges of e
-        other = self.source.tail[edge] != self.source.head[edge]
-        pair, edge = pair[other], edge[other]
+        # edges of an entity to others that have a counterpart: most have none, early on
+        useful = ((count[self.source.tail] > 0) & (self.source.tail != self.source.head)).nonzero()[:, 0]
+        degree = torch.bincount(self.source.head[useful], minlength=pairs.sources)
+        start = torch.cumsum(degree, 0) - degree
+        pair, edge = expand(start[pairs.source], degree[pairs.source])  # pairs × edges of e
+        edge = useful[edge]
         neighbour = self.source.tail[edge]
         row, position = expand(first[neighbour], count[neighbour])  # × counterparts of n
         pair, edge, equal = pair[row], edge[row], order[position]
-        loop_pair, loop_edge = expand(*self.source.between(pairs.source, pairs.source))  # r(e, e): there y_n is e'
+        loops, *loop_edges = self.source.between(pairs.source, pairs.source)  # r(e, e): there y_n is e'
+        row, loop_edge = expand(*loop_edges)
+        loop_pair = loops[row]
         pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
         counterpart = torch.cat([equal_target[equal], pairs.target[loop_pair]])
         equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
-        row, target_edge = expand(*self.target.between(pairs.target[pair], counterpart))  # × edges e' → n'
+        joined, *edges = self.target.between(pairs.target[pair], counterpart)
+        row, target_edge = expand(*edges)  # × edges e' → n'
+        row = joined[row]
         pair, edge, equal = pair[row], edge[row], equal[row]
         relation, target_relation = self.source.relation[edge], self.target.relation[target_edge]
         subrelations = Subrelations.estimate(
@@ -207,8 +214,9 @@ def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Te
     edge, position = edge[row], position[row]
     both = weight[position] * weight[tail_position]
     seen = 1 - torch.exp(segment_sum(_log_unlikely(both), edge, len(source.head)))
-    start, found = target.between(counterpart[position], counterpart[tail_position])
-    row, target_edge = expand(start, found)
+    joined, *edges = target.between(counterpart[position], counterpart[tail_position])
+    row, target_edge = expand(*edges)
+    row = joined[row]
     key, group = torch.unique(edge[row] * target.relations + target.relation[target_edge], return_inverse=True)
     as_relation = 1 - torch.exp(segment_sum(_log_unlikely(both[row]), group, len(key)))  # for each (triple, r')
     key, group = torch.unique(

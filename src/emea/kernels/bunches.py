@@ -1,0 +1,65 @@
+"""Sums over an entity's edges of products of relation and neighbour features, without a row for each edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from emea.kernels.joins import Edges
+
+BLOCK, LARGE_BLOCK = 1024, 2**18  # bunches at a time: what a CPU holds in its cache, what keeps a GPU busy
+
+
+@dataclass(frozen=True, eq=False)
+class Bunches:
+    """A graph's edges by head and relation: all edges of a bunch share both, so their tails are summed first.
+
+    Σ_{(e, r, n)} a(r)∘b(n) = Σ_r a(r) ∘ Σ_n b(n)
+    """
+
+    tail: Tensor  # [edges] sorted by head and relation
+    tail_start: Tensor  # [bunches + 1] position of each bunch's first tail, and the end
+    relation: Tensor  # [bunches]
+    start: Tensor  # [entities + 1] position of each head's first bunch, and the end
+
+    @classmethod
+    def build(cls, edges: Edges) -> Bunches:
+        """Sort a graph's edges."""
+        key, order = torch.sort(edges.head * edges.relations + edges.relation, stable=True)
+        key, count = torch.unique_consecutive(key, return_counts=True)
+        heads = torch.arange(edges.entities + 1, device=key.device)
+        return cls(
+            edges.tail[order],
+            torch.nn.functional.pad(torch.cumsum(count, 0), (1, 0)),
+            key % edges.relations,
+            torch.searchsorted(key // edges.relations, heads),
+        )
+
+    def weighted(self, relations: Tensor, entities: Tensor) -> Tensor:
+        """Σ a(r)∘b(n) over each entity's edges, [entities, features], from a, [relations, features], and b, [entities,
+        features]."""
+        total = torch.empty_like(entities)
+        bounds = [0, *self._cuts(BLOCK if total.device.type == "cpu" else LARGE_BLOCK), len(total)]
+        for first, last in pairwise(bounds):
+            low, high = int(self.start[first]), int(self.start[last])
+            tails = self.tail[int(self.tail_start[low]) : int(self.tail_start[high])]
+            terms = _sums(tails, entities, self.tail_start[low : high + 1] - self.tail_start[low])
+            terms *= relations[self.relation[low:high]]
+            every = torch.arange(high - low, device=total.device)
+            total[first:last] = _sums(every, terms, self.start[first : last + 1] - low)
+        return total
+
+    def _cuts(self, block: int) -> list[int]:
+        """Entities at which a new block of some `block` bunches begins."""
+        ends = torch.arange(0, len(self.relation), block, device=self.start.device)
+        cuts = set(torch.searchsorted(self.start, ends).tolist())
+        return sorted(cut for cut in cuts if 0 < cut < len(self.start) - 1)
+
+
+def _sums(index: Tensor, features: Tensor, start: Tensor) -> Tensor:
+    """Sum of features[index] from each start to the next, [starts − 1, features]."""
+    sums: Tensor = torch.nn.functional.embedding_bag(index, features, start, mode="sum", include_last_offset=True)
+    return sums

@@ -318,6 +318,17 @@ def test_subrelations_equal_the_double_loop(toy: Toy, prior: tuple[float, float]
 BEST = {"evidence": "best", "scope": "blanket"}
 
 
+@pytest.mark.parametrize("block", [1, 2, 5])
+@pytest.mark.parametrize("scope", ["own", "blanket"])
+def test_how_many_edges_are_looked_at_at_a_time_does_not_matter(
+    block: int, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy, rule = fixed(self_loops=True), PARISSettings(scope=scope)
+    expected = rule_factors(toy, rule)
+    monkeypatch.setattr("emea.rules.paris.BLOCK", block)
+    agree(rule_factors(toy, rule), expected)
+
+
 @pytest.mark.parametrize(("prior", "strength"), PRIORS)
 def test_blanket_of_a_fixed_toy(prior: float, strength: float) -> None:
     toy = fixed(self_loops=False)

@@ -116,6 +116,7 @@ def rounds(
         yield Round(number, embeddings, believed, refined, agreed, weights, state, final, time.perf_counter() - started)
         if final:
             return
+        del embeddings, nearest, candidates, believed, considered, forward, backward, learning, refined, agreed  # room
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +160,8 @@ def align(
     for last in rounds(task, settings, state, watch):
         if observe is not None:
             observe(last)
+        if not last.final:
+            del last  # before the next needs the room
     tried = last.state.trials
     recent = tried[
         tried[:, 0] >= max(1, last.number - settings.probability.folds), 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import torch
@@ -16,6 +17,7 @@ from emea.kernels.segments import segment_best, segment_sum
 
 SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
 
+BLOCK = 2**20  # edges looked at at a time
 ITSELF = -1  # stands for the pair itself as evidence, where a triple joins an entity with itself
 
 
@@ -77,33 +79,35 @@ class PARIS(Rule):
     def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
         """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""
         pairs = beliefs.candidates
-        equal_source, equal_target = pairs.source[rows], pairs.target[rows]
-        order = torch.argsort(equal_source, stable=True)
-        count = torch.bincount(equal_source, minlength=pairs.sources)
-        first = torch.cumsum(count, 0) - count
-        # edges of an entity to others that have a counterpart: most have none, early on
-        useful = ((count[self.source.tail] > 0) & (self.source.tail != self.source.head)).nonzero()[:, 0]
-        degree = torch.bincount(self.source.head[useful], minlength=pairs.sources)
-        start = torch.cumsum(degree, 0) - degree
-        pair, edge = expand(start[pairs.source], degree[pairs.source])  # pairs × edges of e
-        edge = useful[edge]
+        equal = Links(pairs.source[rows], pairs.target[rows], weight)
+        subrelations = Subrelations.estimate(self.source, self.target, equal, self.settings)
+        evidence = _Evidence.build(self.source, equal)
+        parts = [
+            self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
+            for first, last in pairwise(evidence.cuts(pairs.source))
+        ]
+        return _Support(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+    def _support(
+        self, source: Tensor, target: Tensor, offset: int, evidence: _Evidence, subrelations: Subrelations
+    ) -> tuple[Tensor, ...]:
+        """The columns of the support of some pairs, which are rows from `offset` on."""
+        pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
+        edge = evidence.edges[edge]
         neighbour = self.source.tail[edge]
-        row, position = expand(first[neighbour], count[neighbour])  # × counterparts of n
-        pair, edge, equal = pair[row], edge[row], order[position]
-        loops, *loop_edges = self.source.between(pairs.source, pairs.source)  # r(e, e): there y_n is e'
+        row, position = expand(evidence.first[neighbour], evidence.count[neighbour])  # × counterparts of n
+        pair, edge, equal = pair[row], edge[row], evidence.order[position]
+        loops, *loop_edges = self.source.between(source, source)  # r(e, e): there y_n is e'
         row, loop_edge = expand(*loop_edges)
         loop_pair = loops[row]
         pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
-        counterpart = torch.cat([equal_target[equal], pairs.target[loop_pair]])
+        counterpart = torch.cat([evidence.equal.target[equal], target[loop_pair]])
         equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
-        joined, *edges = self.target.between(pairs.target[pair], counterpart)
+        joined, *edges = self.target.between(target[pair], counterpart)
         row, target_edge = expand(*edges)  # × edges e' → n'
         row = joined[row]
         pair, edge, equal = pair[row], edge[row], equal[row]
         relation, target_relation = self.source.relation[edge], self.target.relation[target_edge]
-        subrelations = Subrelations.estimate(
-            self.source, self.target, Links(equal_source, equal_target, weight), self.settings
-        )
         contained, contains = subrelations.of(relation, target_relation)
 
         def log_term(relation: Tensor, target_relation: Tensor, probability: Tensor | float) -> Tensor:
@@ -111,13 +115,10 @@ class PARIS(Rule):
                 contained * self.target_functionality[target_relation] * probability
             )
 
-        return _Support(
-            pair,
-            equal,
-            neighbour=self.source.tail[edge],
-            toward=log_term(relation, target_relation, torch.cat([weight, weight.new_ones(1)])[equal]),
-            back=log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0),
-        )
+        certainty = torch.cat([evidence.equal.weight, target.new_ones(1)])[equal]  # ITSELF is the last
+        toward = log_term(relation, target_relation, certainty)
+        back = log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0)
+        return pair + offset, equal, self.source.tail[edge], toward, back
 
     def _neighbours(self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor) -> Tensor:
         """Σ over the neighbours n of e, expected over y_n: g at n with y_e = e' less g at n with y_e = none, [pairs].
@@ -142,6 +143,35 @@ class PARIS(Rule):
 
 
 @dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Pairs of neighbours that count as equal, by source, and the edges that lead to one."""
+
+    equal: Links
+    order: Tensor  # [evidence] what sorts the links by source
+    first: Tensor  # [sources] position in the order of each source's first link
+    count: Tensor  # [sources] links of each
+    edges: Tensor  # rows of the edges that lead to another entity with a link, sorted by head
+    start: Tensor  # [sources] position of each head's first such edge
+    degree: Tensor  # [sources] such edges of each
+
+    @classmethod
+    def build(cls, source: Edges, equal: Links) -> _Evidence:
+        """Sort the links and find the edges."""
+        count = torch.bincount(equal.source, minlength=source.entities)
+        edges = ((count[source.tail] > 0) & (source.tail != source.head)).nonzero()[:, 0]
+        degree = torch.bincount(source.head[edges], minlength=source.entities)
+        order = torch.argsort(equal.source, stable=True)
+        return cls(equal, order, _starts(count), count, edges, _starts(degree), degree)
+
+    def cuts(self, source: Tensor) -> list[int]:
+        """Where to cut a column of sources so that no part has more than some BLOCK edges, unless it is one source."""
+        ends = torch.cumsum(self.degree[source] + 1, 0)
+        total = int(ends[-1]) if len(ends) else 0
+        steps = torch.arange(BLOCK, total, BLOCK, device=source.device) if total > BLOCK else source[:0]
+        return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(source)}), len(source)]
+
+
+@dataclass(frozen=True, eq=False)
 class _Support:
     """One row for each r(e, n), r'(e', n') with (e, e') a candidate pair and (n, n') evidence."""
 
@@ -155,6 +185,11 @@ class _Support:
         """The rows whose neighbour is another entity."""
         rows = self.equal != ITSELF
         return _Support(self.pair[rows], self.equal[rows], self.neighbour[rows], self.toward[rows], self.back[rows])
+
+
+def _starts(count: Tensor) -> Tensor:
+    """Position of each group's first row, where groups follow one another."""
+    return torch.cumsum(count, 0) - count
 
 
 def _log_unlikely(probability: Tensor) -> Tensor:
@@ -208,7 +243,7 @@ def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Te
     order = torch.argsort(equal.source, stable=True)
     counterpart, weight = equal.target[order], equal.weight[order].double()
     count = torch.bincount(equal.source, minlength=source.entities)
-    first = torch.cumsum(count, 0) - count
+    first = _starts(count)
     edge, position = expand(first[source.head], count[source.head])  # triples × counterparts of the head
     row, tail_position = expand(first[source.tail[edge]], count[source.tail[edge]])  # × counterparts of the tail
     edge, position = edge[row], position[row]

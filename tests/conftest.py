@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
+
 LARGE = {"test_blindness", "test_world"}  # tests whose tensors repay the wait for a second thread
 
 

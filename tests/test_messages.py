@@ -123,7 +123,7 @@ def test_edge_softmax_equals_loops(pattern: Pattern) -> None:
         for (row, _), value in zip(entries(pattern), raised, strict=True):
             total[row] += value
         expected = [value / total[row] for (row, _), value in zip(entries(pattern), raised, strict=True)]
-        found = edge_softmax(logits + shift, pattern.row, pattern.shape[0])
+        found = edge_softmax(pattern, logits + shift)
         torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), atol=1e-10, rtol=1e-10)
 
 
@@ -155,7 +155,7 @@ def test_gradients_of_means_and_softmax_are_slopes(name: str) -> None:
     pattern = PATTERNS[name]
     values, _, right = (argument.requires_grad_() for argument in arguments(pattern, torch.float64))
     assert gradcheck(lambda features: mean(pattern, features), (right,))
-    assert gradcheck(lambda logits: edge_softmax(logits, pattern.row, pattern.shape[0]), (values,))
+    assert gradcheck(lambda logits: edge_softmax(pattern, logits), (values,))
 
 
 def slopes(result: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:

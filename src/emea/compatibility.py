@@ -64,8 +64,10 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
         if not bool(free.any()) or float(gradient[free].abs().max()) < 1e-6:
             break
         step = torch.linalg.solve(curvature[free][:, free], gradient[free])
-        weights = weights.clone()
+        weights, before = weights.clone(), weights
         weights[free] = (weights[free] + step.clamp(-5, 5)).clamp(min=SMALLEST_WEIGHT)
+        if float((weights - before).abs().max()) < 1e-9 * float(weights.max()):
+            break
     return weights
 
 

@@ -48,7 +48,7 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     features = encoder.features(settings.encoder_settings())
     pairs = (sources + targets) * settings.similarity.candidates
     edges = 2 * (len(task.source.triples) + len(task.target.triples))
-    block = settings.similarity.rows(targets)
+    block = settings.similarity.rows(targets, torch.device(settings.device).type)
     memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + 4 * BLOCKS * block * targets
     work = SEARCH * 2 * sources * targets * features + PAIR_WORK * pairs + EDGE_WORK * edges * features
     device = torch.device(settings.device)
@@ -64,7 +64,9 @@ def fitted(task: Task, settings: Settings, needed: Estimate) -> Settings:
     if needed.memory <= needed.free:
         return settings
     targets = len(task.target.entities)
-    spare = needed.free - (needed.memory - 4 * BLOCKS * settings.similarity.rows(targets) * targets)
+    spare = needed.free - (
+        needed.memory - 4 * BLOCKS * settings.similarity.rows(targets, torch.device(settings.device).type) * targets
+    )
     block = int(spare / (4 * BLOCKS * targets))
     if block >= SMALLEST_BLOCK:
         similarity = settings.similarity.model_copy(update={"block": block})

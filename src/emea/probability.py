@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
@@ -63,28 +63,8 @@ def fit_sharpness(
         surprise = -torch.log(belief[row].clamp(min=1e-6)).sum()
         return float(surprise) + settings.prior_pairs * (log_sharpness - centre) ** 2
 
-    return math.exp(minimise(loss, centre - 2.0, centre + 2.0))
-
-
-def minimise(loss: Callable[[float], float], low: float, high: float, tolerance: float = 0.05) -> float:
-    """Golden-section search for the minimum of a function with a single valley.
-
-    >>> round(minimise(lambda x: (x - 1) ** 2, 0, 3, 1e-6), 3)
-    1.0
-    """
-    ratio = (math.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    left_loss, right_loss = loss(left), loss(right)
-    while high - low > tolerance:
-        if left_loss < right_loss:
-            high, right, right_loss = right, left, left_loss
-            left = high - ratio * (high - low)
-            left_loss = loss(left)
-        else:
-            low, left, left_loss = left, right, right_loss
-            right = low + ratio * (high - low)
-            right_loss = loss(right)
-    return (low + high) / 2
+    found = minimize_scalar(loss, bounds=(centre - 2.0, centre + 2.0), method="bounded", options={"xatol": 0.05})
+    return math.exp(found.x)
 
 
 def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:

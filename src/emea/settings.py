@@ -37,9 +37,10 @@ class SimilaritySettings(_Stage):
         None, ge=1, description="rows of the similarity matrix held at a time; by its width if unset"
     )
 
-    def rows(self, width: int) -> int:
-        """Rows of a similarity matrix of this width to hold at a time: up to 1,024, and some 100 MB."""
-        return self.block or max(16, min(1024, 2**25 // max(width, 1)))
+    def rows(self, width: int, device: str) -> int:
+        """Rows of a similarity matrix of this width to hold at a time: some 500 MB of them, and on a CPU no more than
+        its caches bear."""
+        return self.block or max(16, min(1024 if device == "cpu" else 2**14, 2**28 // max(width, 1)))
 
 
 class ProbabilitySettings(_Stage):

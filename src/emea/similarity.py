@@ -21,8 +21,8 @@ def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torc
     sources, targets = len(source), len(target)
     count = max(settings.candidates, settings.neighbours)
     looked_at = roughly(source, target, settings.axes) if sources * targets > settings.exact else (source, target)
-    forward = nearest(*looked_at, count, settings.rows(targets), generator)
-    backward = nearest(*looked_at[::-1], count, settings.rows(sources), generator)
+    forward = nearest(*looked_at, count, settings.rows(targets, source.device.type), generator)
+    backward = nearest(*looked_at[::-1], count, settings.rows(sources, source.device.type), generator)
     del looked_at
     forward_key = torch.arange(sources, device=source.device)[:, None] * targets + forward
     backward_key = backward * targets + torch.arange(targets, device=source.device)[:, None]

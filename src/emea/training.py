@@ -55,6 +55,7 @@ class TrainedEncoder(Encoder):
         self.sources, self.targets = len(task.source.entities), len(task.target.entities)
         self.parameters: dict[str, Tensor] = {}  # none before the first fit
         self.optimiser: Optimizer | None = None
+        self.warm = 0  # epochs since the start, or since a state was taken up
         self.fits, self.turn, self.epoch = 0, 0, 0  # whole fits; turn and epoch of the present one
         self.found = Links.empty().to(device)  # pairs that joined in the present fit
         self.buffers: dict[str, Tensor] = {}  # what else an epoch leaves for the next
@@ -116,6 +117,7 @@ class TrainedEncoder(Encoder):
             return self.embed()
 
     def _begin(self, values: dict[str, Tensor]) -> None:
+        self.warm = 0
         self.parameters = {name: value.to(self.device).requires_grad_() for name, value in values.items()}
         self.optimiser = self.build_optimiser(list(self.parameters.values()))
 
@@ -126,9 +128,10 @@ class TrainedEncoder(Encoder):
         replay: Callable[[], Tensor] | None = None
         for epoch in range(self.epoch, epochs):
             draw.manual_seed(_mixed(seed, epoch))
-            if replay is None and self.alike and self.device.type == "cuda" and epoch - first == WARM_UP:
+            if replay is None and self.alike and self.device.type == "cuda" and self.warm >= WARM_UP:
                 replay = self._recorded(pairs, draw)
             total = replay() if replay is not None else self._epoch(pairs, draw)
+            self.warm += 1
             self.epoch = epoch + 1
             self._average(self.epoch - epochs + max(1, round(self.training.average * epochs)))
             now = time.perf_counter()
@@ -153,11 +156,16 @@ class TrainedEncoder(Encoder):
         """A step for each batch; returns the sum of their losses."""
         assert self.optimiser is not None
         total = torch.zeros((), device=self.device)
-        for loss in self.losses(pairs, draw):
-            self.optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            total = total + loss.detach()
+        precision = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")  # gradients need no more; `embed` is not affected
+        try:
+            for loss in self.losses(pairs, draw):
+                self.optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
+                total = total + loss.detach()
+        finally:
+            torch.set_float32_matmul_precision(precision)
         return total
 
     def _recorded(self, pairs: Links, draw: torch.Generator) -> Callable[[], Tensor]:

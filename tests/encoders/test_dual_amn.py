@@ -124,8 +124,9 @@ def rows_of(pairs: Links) -> list[Row]:
 
 def order_of(pairs: Links, repeats: int, seed: int) -> list[Row]:
     """The order in which the generator has the pairs, repeated."""
-    generator, rows = torch.Generator().manual_seed(seed), rows_of(pairs)
-    return [rows[row] for _ in range(repeats) for row in torch.randperm(len(rows), generator=generator).tolist()]
+    rows = rows_of(pairs)
+    chance = torch.rand(repeats, len(rows), generator=torch.Generator().manual_seed(seed)).tolist()
+    return [rows[row] for drawn in chance for row in sorted(range(len(rows)), key=drawn.__getitem__)]
 
 
 def only_loss(encoder: DualAMN, pairs: Links, seed: int = 0) -> Tensor:

@@ -64,7 +64,7 @@ class Reflections:
 
     def attention(self, logits: Tensor) -> Tensor:
         """α: softmax over the edges of each entity, [edges]."""
-        return edge_softmax(logits, self.edges.row, self.edges.shape[0])
+        return edge_softmax(self.edges, logits)
 
     def gather(self, attention: Tensor, along: Tensor, features: Tensor, directions: Tensor) -> Tensor:
         """Σ_{j,r} α M_r h_j of each entity, [entities, dimension]."""

@@ -120,7 +120,7 @@ class AliNet(TrainedEncoder):
         weights = {name.removeprefix(layer): value for name, value in self.parameters.items() if name.startswith(layer)}
         near = torch.tanh(mean(self.one_hop, h @ weights["one_hop"]))  # h¹
         logits = products(self.two_hop, h @ weights["centre"], h @ weights["neighbour"])
-        attention = edge_softmax(leaky_relu(logits, 0.2), self.two_hop.row, self.graph.entities)
+        attention = edge_softmax(self.two_hop, leaky_relu(logits, 0.2))
         far = torch.tanh(weighted_sum(self.two_hop, attention, h @ weights["two_hop"]))  # h²
         gate = torch.sigmoid(far @ weights["gate"] + weights["bias"])
         return gate * near + (1 - gate) * far

@@ -14,12 +14,12 @@ from torch.nn.functional import normalize
 from emea.contracts import PluginSettings, Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.kernels.hardest import hardest_first
 from emea.kernels.messages import take
 from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
 START = 0.05  # entities and relations begin within ± this; Glorot's bound is smaller and worse
-SMALLEST_LOG = -60.0  # smaller shares are none: numbers too small to be normal slow products on a CPU tenfold
 
 
 class DualAMNSettings(ReflectionSettings):
@@ -56,6 +56,7 @@ class DualAMN(ReflectionEncoder):
     """
 
     Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
+    alike: ClassVar[bool] = True
 
     @classmethod
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
@@ -103,8 +104,8 @@ class DualAMN(ReflectionEncoder):
         """Batches of the pairs in random order, repeated to `least_pairs` where there are fewer."""
         settings = self.settings
         repeats = -(-settings.least_pairs // len(pairs))
-        order = [torch.randperm(len(pairs), generator=generator, device=self.device) for _ in range(repeats)]
-        rows = torch.cat(order)[: max(settings.least_pairs, len(pairs))]
+        chance = torch.rand(repeats, len(pairs), generator=generator, device=self.device)
+        rows = torch.argsort(chance, 1).flatten()[: max(settings.least_pairs, len(pairs))]
         left, right = self.graph.pairs(pairs)
         for row in torch.split(rows, settings.batch):
             output = dropped(self.output(), settings.dropout, generator)
@@ -152,15 +153,6 @@ def _hardest_first(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Loss of each pair, [pairs]; its gradient in d(l, r), [pairs]; less its gradient in d(l, e), [pairs, entities]."""
     reach = settings.margin + (output[here] - output[there]).square().sum(1) - square[here]
-    loss = 2 * output[here] @ output.T - square + reach[:, None]  # ℓ_e
-    rows = torch.arange(len(here), device=here.device)
-    loss[rows, here], loss[rows, there] = 0.0, 0.0
-    loss = loss - loss.mean(1, keepdim=True)
-    scale = settings.scale / loss.square().mean(1).clamp(min=1e-12).sqrt()
-    loss = loss * scale[:, None] + settings.shift
-    total = torch.logsumexp(loss, 1)
-    loss = loss - total[:, None]
-    loss[rows, here], loss[rows, there] = -torch.inf, -torch.inf  # constants
-    loss.masked_fill_(loss < SMALLEST_LOG, -torch.inf)
-    push = torch.exp(loss) * scale[:, None]
+    losses = torch.addmm(reach[:, None] - square, output[here], output.T, alpha=2)  # ℓ_e
+    total, push = hardest_first(losses, torch.stack([here, there], 1), settings.scale, settings.shift)
     return total, push.sum(1), push

@@ -12,6 +12,7 @@ from torch import Tensor
 from emea.contracts import Encoder, PluginSettings
 from emea.data import Embeddings, Links, Task
 from emea.kernels.bunches import Bunches
+from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
 
 
@@ -57,8 +58,9 @@ class Propagation(Encoder):
     def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
         """Embed both graphs from the pairs; each fit starts anew."""
         settings = self.settings
-        vectors = normalise(torch.randn(len(pairs), settings.dimension, generator=generator))
-        vectors = vectors.to(pairs.source.device) * pairs.weight[:, None]
+        shape, device = (len(pairs), settings.dimension), pairs.source.device
+        vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
+        vectors = vectors * pairs.weight[:, None]
         sketches = [_Sketch(settings, generator), _Sketch(settings, generator)]  # of relations, of entities
         return Embeddings(
             self.source.embed(pairs.source, vectors, sketches, settings),

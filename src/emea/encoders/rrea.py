@@ -13,6 +13,7 @@ from torch.autograd import Function
 from emea.contracts import PluginSettings, Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.kernels.margin import margin_loss
 from emea.kernels.messages import take
 from emea.training import dropped, uniform
 
@@ -83,40 +84,22 @@ class RREA(ReflectionEncoder):
         output = dropped(self.output(), self.settings.dropout, generator)
         left, right = self.graph.pairs(pairs)
         count = self.graph.entities
-        row = torch.arange(count, device=self.device) % len(pairs)
         negatives = torch.randint(count, (2, count), generator=generator, device=self.device)  # l⁻, r⁻
-        weight, ends = pairs.weight[row] / count, torch.stack([left[row], right[row]])
+        ends, weight = torch.stack([left, right]), pairs.weight / count
         loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)  # type: ignore[no-untyped-call]
         yield loss
 
 
 class _MarginLoss(Function):
-    """Weighted mean of the loss over the rows, in blocks; its gradient, made of signs, is worked out on the way."""
-
-    BLOCK = 8192
+    """The loss, whose gradient is worked out along with it."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as autograd passes them
         context: Any, output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
     ) -> Tensor:
-        gradient, total = torch.zeros_like(output), output.new_zeros(())
-        blocks = (torch.split(each, _MarginLoss.BLOCK, -1) for each in (pairs, negatives, weight))
-        for ends, others, share in zip(*blocks, strict=True):
-            left, right = take(output, ends[0]), take(output, ends[1])
-            near = left - right
-            to_right, to_left = left - take(output, others[1]), take(output, others[0]) - right
-            reach = margin + near.abs().sum(1)
-            first, second = reach - to_right.abs().sum(1), reach - to_left.abs().sum(1)
-            total = total + (share * (torch.relu(first) + torch.relu(second))).sum()
-            first, second = (share * (first > 0))[:, None], (share * (second > 0))[:, None]
-            near = (first + second) * near.sign_()
-            to_right, to_left = first * to_right.sign_(), second * to_left.sign_()
-            gradient.index_add_(0, ends[0], near - to_right)
-            gradient.index_add_(0, ends[1], to_left - near)
-            gradient.index_add_(0, others[1], to_right)
-            gradient.index_add_(0, others[0], -to_left)
+        loss, gradient = margin_loss(output, pairs, negatives, weight, margin)
         context.save_for_backward(gradient)
-        return total
+        return loss
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from emea.kernels.devices import fused
+
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -87,13 +89,35 @@ def take(features: Tensor, index: Tensor) -> Tensor:
     return features.index_select(0, index.flatten()).reshape(*index.shape, *features.shape[1:])
 
 
-def edge_softmax(logits: Tensor, row: Tensor, rows: int) -> Tensor:
+def edge_softmax(pattern: Pattern, logits: Tensor) -> Tensor:
     """exp(logit) over the sum of its row, [entries]; differentiable."""
+    if fused(logits) is not None and pattern.is_sorted:
+        shares: Tensor = _FusedSoftmax.apply(pattern, logits)  # type: ignore[no-untyped-call]
+        return shares
+    row, rows = pattern.row, pattern.shape[0]
     peak = torch.full((rows,), -torch.inf, dtype=logits.dtype, device=logits.device)
     peak = peak.scatter_reduce(0, row, logits.detach(), "amax")
     raised = torch.exp(logits - peak[row])
     total = torch.zeros(rows, dtype=logits.dtype, device=logits.device).index_add(0, row, raised)
     return raised / take(total, row)
+
+
+class _FusedSoftmax(Function):
+    @staticmethod
+    def forward(context: Any, pattern: Pattern, logits: Tensor) -> Tensor:
+        kernels = fused(logits)
+        assert kernels is not None
+        share: Tensor = kernels.softmax(pattern.start, logits)
+        context.pattern = pattern
+        context.save_for_backward(share)
+        return share
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        (share,) = context.saved_tensors
+        kernels = fused(share)
+        assert kernels is not None
+        return None, kernels.softmax_gradient(context.pattern.start, share, gradient)
 
 
 class _WeightedSum(Function):
@@ -150,6 +174,10 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
 
 
 def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    kernels = fused(left)
+    if kernels is not None:
+        entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
+        return entries
     crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than places
     if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-GROUP = 16  # columns whose maximum is looked at first
+SMALLEST_GROUP = 4  # columns; smaller ones do not pay
 SAMPLE = 4096  # rows from which principal axes are taken
 HALVES = ("amx_bf16", "avx512_bf16", "bf16", "arm_bf16")  # what CPUs that multiply bfloat16 faster than float32 report
 
@@ -31,13 +33,14 @@ def best_columns(values: Tensor, count: int) -> Tensor:
     The best values lie in the groups of columns with the best maxima: those are found first, in one pass.
     """
     rows, columns = values.shape
-    groups = columns // GROUP
-    if groups < 4 * count:
+    size = math.isqrt(columns // count)  # of a group: as many groups to choose from as columns in the chosen
+    if size < SMALLEST_GROUP:
         return values.topk(count, 1).indices
-    grouped = values[:, : groups * GROUP].view(rows, GROUP, groups)
+    groups = columns // size
+    grouped = values[:, : groups * size].view(rows, size, groups)
     leading = grouped.amax(1).topk(count, 1, sorted=False).indices
-    column = (leading[:, None, :] + torch.arange(0, groups * GROUP, groups, device=values.device)[:, None]).flatten(1)
-    rest = torch.arange(groups * GROUP, columns, device=values.device).expand(rows, -1)
+    column = (leading[:, None, :] + torch.arange(0, groups * size, groups, device=values.device)[:, None]).flatten(1)
+    rest = torch.arange(groups * size, columns, device=values.device).expand(rows, -1)
     column = torch.cat([column, rest], 1)
     return column.gather(1, values.gather(1, column).topk(count, 1).indices)
 

@@ -22,15 +22,11 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     peak = segment_max(logits, pairs.row, pairs.shape[0]).clamp(min=slack)
     weight = torch.exp((logits - peak[pairs.row]).clamp(min=FURTHEST))
     forward, backward = pairs.matrix(weight), pairs.transposed.matrix(weight)
-    row_slack, column_slack = torch.exp(slack - peak), torch.exp(torch.full_like(logits[:1], slack))
+    row_slack = torch.exp(slack - peak)[:, None]
+    column_slack = torch.exp(torch.full_like(logits[:1], slack)).expand(pairs.shape[1], 1)
     row, column = logits.new_ones(pairs.shape[0], 1), logits.new_ones(pairs.shape[1], 1)
-    for _ in range(iterations):
-        row = _inverse(forward @ column + row_slack[:, None])
-        column = _inverse(backward @ row + column_slack)
+    for _ in range(iterations):  # the scale of a row without pairs is infinite, and nobody asks for it
+        row = torch.addmm(row_slack, forward, column).reciprocal_()
+        column = torch.addmm(column_slack, backward, row).reciprocal_()
     row_log, column_log = torch.log(row[:, 0]) - peak, torch.log(column[:, 0])
     return logits + row_log[pairs.row] + column_log[pairs.column]
-
-
-def _inverse(total: Tensor) -> Tensor:
-    """1 / total; 0 for rows that have no pair."""
-    return torch.where(total > 0, 1 / total, 0.0)

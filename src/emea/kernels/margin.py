@@ -1,0 +1,50 @@
+"""A margin loss over pairs and random negatives, by city-block distance, with its gradient."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from emea.kernels.devices import fused
+from emea.kernels.messages import take
+
+BLOCK = 8192  # rows at a time
+
+
+def margin_loss(
+    output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
+) -> tuple[Tensor, Tensor]:
+    """The loss and its gradient in `output`, [entities, features]. The loss is the sum over the rows, each weighted, of
+
+        relu(γ + ‖l − r‖₁ − ‖l − r⁻‖₁) + relu(γ + ‖l − r‖₁ − ‖l⁻ − r‖₁).
+
+    `negatives`, [2, rows], has l⁻ and r⁻ of each row; the rows go through the `pairs`, [2, pairs], again and again.
+    """
+    kernels = fused(output)
+    compute = plain_margin_loss if kernels is None else kernels.margin_loss
+    loss, gradient = compute(output, pairs, negatives, weight, margin)
+    return loss, gradient
+
+
+def plain_margin_loss(
+    output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
+) -> tuple[Tensor, Tensor]:
+    """The same in blocks of rows; the gradient is made of signs."""
+    gradient, total = torch.zeros_like(output), output.new_zeros(())
+    rows = torch.arange(negatives.shape[1], device=output.device) % pairs.shape[1]
+    for row, others in zip(torch.split(rows, BLOCK), torch.split(negatives, BLOCK, 1), strict=True):
+        ends, share = pairs[:, row], weight[row]
+        left, right = take(output, ends[0]), take(output, ends[1])
+        near = left - right
+        to_right, to_left = left - take(output, others[1]), take(output, others[0]) - right
+        reach = margin + near.abs().sum(1)
+        first, second = reach - to_right.abs().sum(1), reach - to_left.abs().sum(1)
+        total = total + (share * (torch.relu(first) + torch.relu(second))).sum()
+        first, second = (share * (first > 0))[:, None], (share * (second > 0))[:, None]
+        near = (first + second) * near.sign_()
+        to_right, to_left = first * to_right.sign_(), second * to_left.sign_()
+        gradient.index_add_(0, ends[0], near - to_right)
+        gradient.index_add_(0, ends[1], to_left - near)
+        gradient.index_add_(0, others[1], to_right)
+        gradient.index_add_(0, others[0], -to_left)
+    return total, gradient

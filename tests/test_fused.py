@@ -1,0 +1,85 @@
+"""The kernels written for GPUs equal their plain twins; without a GPU Triton's interpreter runs them."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from emea.kernels import devices
+from emea.kernels.hardest import hardest_first, plain_hardest_first
+from emea.kernels.margin import margin_loss, plain_margin_loss
+from emea.kernels.messages import Pattern, edge_softmax, plain_product, products
+
+pytest.importorskip("triton")
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.fixture(autouse=True)
+def kernels_for_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(devices, "FUSED_ON", {DEVICE.type})
+    assert devices.fused(torch.zeros(1, device=DEVICE)) is not None
+    yield
+    devices._kernels.cache_clear()
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
+
+
+def pattern(rows: int, columns: int, entries: int, seed: int) -> Pattern:
+    """Sorted entries, some rows empty and one with most of them, as hubs are."""
+    draw = torch.Generator().manual_seed(seed)
+    row = torch.randint(rows // 2, (entries,), generator=draw) * 2
+    row[: entries // 3] = 4
+    column = torch.randint(columns, (entries,), generator=draw)
+    key = torch.sort(row * columns + column).values
+    return Pattern((key // columns).to(DEVICE), (key % columns).to(DEVICE), (rows, columns))
+
+
+@pytest.mark.parametrize("width", [1, 7, 100, 128, 300])
+def test_products(width: int) -> None:
+    places, left, right = pattern(20, 30, 100, width), normal(20, width), normal(30, width, seed=1)
+    torch.testing.assert_close(products(places, left, right), plain_product(places, left, right), atol=1e-4, rtol=1e-5)
+    empty = Pattern(places.row[:0], places.column[:0], places.shape)
+    assert products(empty, left, right).shape == (0,)
+
+
+@pytest.mark.parametrize("steep", [1.0, 40.0])
+def test_edge_softmax_and_its_gradient(steep: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = pattern(20, 30, 300, seed=3)
+    logits, slope = steep * normal(300, seed=4), normal(300, seed=5)
+    results = []
+    for used in ({DEVICE.type}, set()):
+        monkeypatch.setattr(devices, "FUSED_ON", used)
+        leaf = logits.clone().requires_grad_()
+        share = edge_softmax(places, leaf)
+        share.backward(slope)
+        results.append((share.detach(), leaf.grad))
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
+    assert float(results[0][0].sum()) == pytest.approx(len(torch.unique(places.row)), rel=1e-5)
+
+
+@pytest.mark.parametrize(("pairs", "rows", "width"), [(3, 20, 10), (5, 5, 33), (4, 18, 64)])
+def test_margin_loss_and_its_gradient(pairs: int, rows: int, width: int) -> None:
+    draw = torch.Generator().manual_seed(rows)
+    ends = torch.randint(12, (2, pairs), generator=draw).to(DEVICE)
+    negatives = torch.randint(12, (2, rows), generator=draw).to(DEVICE)
+    weight = torch.rand(pairs, generator=draw).to(DEVICE)
+    found = margin_loss(normal(12, width), ends, negatives, weight, 3.0)
+    expected = plain_margin_loss(normal(12, width), ends, negatives, weight, 3.0)
+    assert float(expected[0]) > 0
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "columns", "spread"), [(5, 40, 1.0), (3, 2500, 0.2), (4, 2048, 3.0)])
+def test_hardest_first_and_its_gradient(rows: int, columns: int, spread: float) -> None:
+    losses = spread * (normal(rows, columns, seed=columns) - 1)
+    own = torch.stack([torch.arange(rows), torch.arange(rows) + columns - rows], 1).to(DEVICE)
+    found = hardest_first(losses.clone(), own, 30.0, 10.0)
+    expected = plain_hardest_first(losses.clone(), own, 30.0, 10.0)
+    torch.testing.assert_close(found[0], expected[0], atol=1e-3, rtol=1e-5)
+    torch.testing.assert_close(found[1], expected[1], atol=1e-3, rtol=1e-3)
+    assert float(expected[1].sum()) > 0

@@ -268,7 +268,7 @@ def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor
     words = torch.empty(-(-count // 8), dtype=torch.int64, device=features.device)
     words.random_(-(2**63), None, generator=generator)
     kept = words.view(torch.uint8)[:count].reshape(features.shape) >= limit
-    return features * kept * (256 / (256 - limit))
+    return features * (kept * (256 / (256 - limit)))
 
 
 def uniform(shape: tuple[int, ...], generator: torch.Generator, bound: float | None = None) -> Tensor:

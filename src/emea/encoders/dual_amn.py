@@ -126,20 +126,21 @@ class _HardestFirst(Function):
         context: Any, output: Tensor, left: Tensor, right: Tensor, weight: Tensor, settings: DualAMNSettings
     ) -> Tensor:
         gradient, total = torch.zeros_like(output), output.new_zeros(())
-        square = (output * output).sum(1)
+        square, pushed = (output * output).sum(1), output.new_zeros(len(output))
         for here, there in ((left, right), (right, left)):
             for rows in torch.split(torch.arange(len(here), device=here.device), _HardestFirst.BLOCK):
                 loss, pull, push = _hardest_first(output, square, here[rows], there[rows], settings)
                 share = weight[rows] / len(here)
                 total = total + (share * loss).sum()
-                pull, push = share * pull, share[:, None] * push
-                difference = output[here[rows]] - output[there[rows]]
-                gradient.index_add_(0, here[rows], 2 * pull[:, None] * difference)
-                gradient.index_add_(0, there[rows], -2 * pull[:, None] * difference)
+                own, other = output[here[rows]], output[there[rows]]
+                apart = (2 * share * pull)[:, None] * (own - other)
                 # ∂ Σ −push·‖h − e‖²: in h, −2 Σ_e push (h − e); in e, −2 push (e − h)
-                own = push.sum(1)[:, None] * output[here[rows]] - push @ output
-                gradient.index_add_(0, here[rows], -2 * own)
-                gradient.add_(push.sum(0)[:, None] * output - push.T @ output[here[rows]], alpha=-2)
+                away = (2 * share)[:, None] * (pull[:, None] * own - push @ output)
+                gradient.index_add_(0, here[rows], apart - away)
+                gradient.index_add_(0, there[rows], -apart)
+                gradient.addmm_(push.T, share[:, None] * own, alpha=2)
+                pushed += share @ push
+        gradient.addcmul_(output, pushed[:, None], value=-2)
         context.save_for_backward(gradient)
         return total
 

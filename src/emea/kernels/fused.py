@@ -15,7 +15,7 @@ from emea.kernels.hardest import SMALLEST_LOG
 
 REPEATS = 4  # rows of the margin loss that one program takes: they share a pair
 ENTRIES = 16  # products that one program makes
-LANES = 32  # edges of an entity looked at together
+ROWS, LANES = 8, 16  # entities that one program takes, and edges of each looked at together
 CHUNK = 2048  # columns of a row looked at together
 
 
@@ -107,47 +107,52 @@ def _product(row, column, left, right, result, count, width: tl.constexpr, ENTRI
 
 def softmax(start: Tensor, logits: Tensor) -> Tensor:
     """exp(logit) over the sum of its row, [entries]; the rows begin at `start`."""
-    result = torch.empty_like(logits)
-    _softmax[(len(start) - 1,)](start, logits.contiguous(), result, LANES, num_warps=1)
+    result, rows = torch.empty_like(logits), len(start) - 1
+    _softmax[(triton.cdiv(rows, ROWS),)](start, logits.contiguous(), result, rows, ROWS, LANES, num_warps=1)
     return result
 
 
 @triton.jit
-def _softmax(start, logits, result, LANES: tl.constexpr):
-    first = tl.load(start + tl.program_id(0))
-    last = tl.load(start + tl.program_id(0) + 1)
-    peak = -float("inf")
-    total = 0.0
-    for begin in range(first, last, LANES):
-        entry = begin + tl.arange(0, LANES)
-        value = tl.load(logits + entry, mask=entry < last, other=-float("inf"))
-        higher = tl.maximum(peak, tl.max(value))
-        total = total * tl.exp(peak - higher) + tl.sum(tl.exp(value - higher))
+def _softmax(start, logits, result, rows, ROWS: tl.constexpr, LANES: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    first = tl.load(start + row, mask=row < rows, other=0)[:, None]
+    last = tl.load(start + row + 1, mask=row < rows, other=0)[:, None]
+    longest = tl.max(last - first)
+    peak = tl.full([ROWS, 1], -1e30, tl.float32)
+    total = tl.zeros([ROWS, 1], tl.float32)
+    for begin in range(0, longest, LANES):
+        entry = first + begin + tl.arange(0, LANES)[None, :]
+        value = tl.load(logits + entry, mask=entry < last, other=-1e30)
+        higher = tl.maximum(peak, tl.max(value, 1)[:, None])
+        total = total * tl.exp(peak - higher) + tl.sum(tl.exp(value - higher), 1)[:, None]
         peak = higher
-    for begin in range(first, last, LANES):
-        entry = begin + tl.arange(0, LANES)
-        value = tl.load(logits + entry, mask=entry < last, other=0.0)
+    for begin in range(0, longest, LANES):
+        entry = first + begin + tl.arange(0, LANES)[None, :]
+        value = tl.load(logits + entry, mask=entry < last, other=-1e30)
         tl.store(result + entry, tl.exp(value - peak) / total, mask=entry < last)
 
 
 def softmax_gradient(start: Tensor, share: Tensor, gradient: Tensor) -> Tensor:
     """The gradient in the logits, from that in the shares, [entries]."""
-    result = torch.empty_like(share)
-    _softmax_gradient[(len(start) - 1,)](start, share, gradient.contiguous(), result, LANES, num_warps=1)
+    result, rows = torch.empty_like(share), len(start) - 1
+    grid = (triton.cdiv(rows, ROWS),)
+    _softmax_gradient[grid](start, share, gradient.contiguous(), result, rows, ROWS, LANES, num_warps=1)
     return result
 
 
 @triton.jit
-def _softmax_gradient(start, share, gradient, result, LANES: tl.constexpr):
-    first = tl.load(start + tl.program_id(0))
-    last = tl.load(start + tl.program_id(0) + 1)
-    mean = 0.0
-    for begin in range(first, last, LANES):
-        entry = begin + tl.arange(0, LANES)
+def _softmax_gradient(start, share, gradient, result, rows, ROWS: tl.constexpr, LANES: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    first = tl.load(start + row, mask=row < rows, other=0)[:, None]
+    last = tl.load(start + row + 1, mask=row < rows, other=0)[:, None]
+    longest = tl.max(last - first)
+    mean = tl.zeros([ROWS, 1], tl.float32)
+    for begin in range(0, longest, LANES):
+        entry = first + begin + tl.arange(0, LANES)[None, :]
         alpha = tl.load(share + entry, mask=entry < last, other=0.0)
-        mean += tl.sum(alpha * tl.load(gradient + entry, mask=entry < last, other=0.0))
-    for begin in range(first, last, LANES):
-        entry = begin + tl.arange(0, LANES)
+        mean += tl.sum(alpha * tl.load(gradient + entry, mask=entry < last, other=0.0), 1)[:, None]
+    for begin in range(0, longest, LANES):
+        entry = first + begin + tl.arange(0, LANES)[None, :]
         alpha = tl.load(share + entry, mask=entry < last, other=0.0)
         slope = tl.load(gradient + entry, mask=entry < last, other=0.0)
         tl.store(result + entry, alpha * (slope - mean), mask=entry < last)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 SMALLEST_GROUP = 4  # columns; smaller ones do not pay
 SAMPLE = 4096  # rows from which principal axes are taken
+AXES_PAY = {"cpu": 0, "cuda": 2**32}  # products from which on main axes repay the time to find them
 HALVES = ("amx_bf16", "avx512_bf16", "bf16", "arm_bf16")  # what CPUs that multiply bfloat16 faster than float32 report
 
 
@@ -47,11 +48,12 @@ def best_columns(values: Tensor, count: int) -> Tensor:
 
 def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     """Both with fewer and shorter numbers that have nearly the same products: numbers of half the length where the
-    device multiplies those faster, and on a CPU their share in the main axes of both."""
+    device multiplies those faster, and their share in the main axes of both where finding these pays."""
     sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
     if multiplies_halves(first.device):
         first, second = first.bfloat16(), second.bfloat16()
-    if first.device.type == "cpu" and first.shape[1] > axes:
+    pays = len(first) * len(second) > AXES_PAY[first.device.type]
+    if pays and first.shape[1] > axes:
         main = main_axes(sample.to(first.dtype), axes).to(first.dtype)
         first, second = first @ main, second @ main
     return first, second
@@ -61,7 +63,7 @@ def main_axes(rows: Tensor, count: int) -> Tensor:
     """Orthonormal axes that hold most of the rows' length, [features, count]: by two steps of subspace iteration, a
     tenth of the time of a decomposition."""
     moments = (rows.T @ rows).float()
-    start = torch.randn(len(moments), count, generator=torch.Generator().manual_seed(0))
+    start = torch.randn(len(moments), count, generator=torch.Generator().manual_seed(0)).to(rows.device)
     for _ in range(2):
         start = torch.linalg.qr(moments @ start).Q
     return start

@@ -52,7 +52,7 @@ def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
     if multiplies_halves(first.device):
         first, second = first.bfloat16(), second.bfloat16()
-    pays = len(first) * len(second) > AXES_PAY[first.device.type]
+    pays = len(first) * len(second) > AXES_PAY.get(first.device.type, 0)
     if pays and first.shape[1] > axes:
         main = main_axes(sample.to(first.dtype), axes).to(first.dtype)
         first, second = first @ main, second @ main

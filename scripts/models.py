@@ -79,7 +79,7 @@ def cells() -> list[Cell]:
     ]
 
 
-def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor]) -> dict[str, Any]:
+def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor], commit: str) -> dict[str, Any]:
     """Run one cell; `ranks` keeps those of each for comparison."""
     task, reference = emea.read_benchmark(data / "dbp15k" / "zh_en", ratio=cell.ratio, split=SPLIT)
     given = {"em": {"encoder": cell.encoder} | ({} if cell.rounds is None else {"rounds": cell.rounds})}
@@ -91,6 +91,7 @@ def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor])
     ranks[cell.name] = realistic_ranks(result, reference, "test targets", "csls")
     found = {
         "command": cell.command,
+        "commit": commit,
         "seconds": seconds,
         "rounds": result.last.number,
         "ranking": {pool: decodings["csls"] for pool, decodings in measures.items()},
@@ -104,18 +105,18 @@ def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor])
 def page(measured: dict[str, Any], about: str) -> str:
     """The cells as Markdown."""
     lines = [
-        "| run | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | rounds | time |",
-        "|---|---|---|---|---|---|---|---|",
+        "| run | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | rounds | time | commit |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     compared = []
     for cell in cells():
         if cell.name not in measured:
-            lines.append(f"| {cell.name} | not measured | {cell.goal} | | | | | |")
+            lines.append(f"| {cell.name} | not measured | {cell.goal} | | | | | | |")
             continue
         found = measured[cell.name]
         tested, every = found["ranking"]["test targets"], found["ranking"]["all targets"]
         figures = [f"{tested['hit@1']:.3f}", cell.goal, f"{tested['hit@10']:.3f}", f"{tested['mrr']:.3f}"]
-        figures += [f"{every['hit@1']:.3f}", str(found["rounds"]), f"{found['seconds']:.1f} s"]
+        figures += [f"{every['hit@1']:.3f}", str(found["rounds"]), f"{found['seconds']:.1f} s", found["commit"]]
         lines.append(f"| {cell.name} | " + " | ".join(figures) + " |")
         if "compared" in found:
             other = found["compared"]
@@ -172,14 +173,14 @@ def main() -> None:
     )
     commit = told.stdout.strip() if told else options.commit
     card = torch.cuda.get_device_name() if options.device.startswith("cuda") else platform.machine()
-    about = f"at commit {commit}, torch {torch.__version__}, {card}"
+    about = f"torch {torch.__version__}, {card}"
     begun, ranks = time.monotonic(), {}
     for cell in cells():
         waits = cell.compared_with is not None and cell.compared_with not in ranks
         needed = any(other.compared_with == cell.name and other.name not in measured for other in cells())
         if (cell.name in measured and not needed) or waits or time.monotonic() - begun > 60 * options.minutes:
             continue
-        measured[cell.name] = measure(cell, options.data, options.device, ranks)
+        measured[cell.name] = measure(cell, options.data, options.device, ranks, commit)
         options.cells.write_text(json.dumps({"about": about, "cells": measured}, indent=1) + "\n", encoding="utf-8")
         print(f"{cell.name}: {measured[cell.name]['ranking']['test targets']['hit@1']:.4f}", flush=True)
 

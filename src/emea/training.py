@@ -33,7 +33,7 @@ class TrainingSettings(PluginSettings):
     epochs: int = Field(1200, ge=1, description="of the first fit")
     more_epochs: int = Field(200, ge=1, description="of each later fit, which goes on from the last")
     turns: int = Field(5, ge=0, description="semi: how often the mutually nearest pairs join")
-    turn_epochs: int = Field(600, ge=1, description="semi: epochs after they join")
+    turn_epochs: int = Field(1000, ge=1, description="semi: epochs after they join")
     learning_rate: float = Field(0.005, gt=0, description="step of the optimiser")
     average: float = Field(
         0.5, ge=0, le=1, description="last share of a fit's epochs, over which the parameters are averaged"
@@ -250,10 +250,11 @@ def _others(count: int, known: Tensor) -> Tensor:
     return free.nonzero()[:, 0]
 
 
-def rmsprop(parameters: list[Tensor], learning_rate: float) -> Optimizer:
-    """RMSprop with decay 0.9; torch's own 0.99 loses two points. On a GPU all of it lives there."""
+def rmsprop(parameters: list[Tensor], learning_rate: float, damping: float = 1e-7) -> Optimizer:
+    """RMSprop with decay 0.9; torch's own 0.99 loses two points. Slopes much smaller than the damping hardly move
+    anything. On a GPU all of it lives there."""
     on_gpu = parameters[0].device.type == "cuda"
-    optimiser: Optimizer = torch.optim.RMSprop(parameters, lr=learning_rate, alpha=0.9, eps=1e-7, capturable=on_gpu)
+    optimiser: Optimizer = torch.optim.RMSprop(parameters, lr=learning_rate, alpha=0.9, eps=damping, capturable=on_gpu)
     return optimiser
 
 

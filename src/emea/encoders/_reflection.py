@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -14,7 +15,9 @@ from emea.contracts import PluginSettings
 from emea.data import Embeddings, Task
 from emea.encoders._joined import Joined
 from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
-from emea.training import TrainedEncoder, TrainingSettings, rmsprop
+from emea.training import TrainedEncoder, TrainingSettings, rmsprop, uniform
+
+START = 0.05  # entities and relations begin within ± this; Glorot's bound, for so long a table, is smaller and worse
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,8 @@ class ReflectionEncoder(TrainedEncoder):
     """A model of two views of an entity, the mean of its neighbours' vectors, its own included, and the mean of its
     relations' vectors, each through layers of reflections."""
 
+    damping: ClassVar[float] = 1e-7  # of the optimiser
+
     @classmethod
     def features(cls, settings: PluginSettings) -> int:
         """Two views of depth + 1 vectors."""
@@ -94,6 +99,11 @@ class ReflectionEncoder(TrainedEncoder):
         super().__init__(task, settings, device)
         self.graph = Joined.build(task, device)
         self.reflections = Reflections.build(self.graph)
+
+    def tables(self, dimension: int, generator: torch.Generator) -> dict[str, Tensor]:
+        """First vectors of entities and relations."""
+        sizes = {"entities": self.graph.entities, "relations": self.graph.relations}
+        return {name: uniform((size, dimension), generator, START) for name, size in sizes.items()}
 
     @abstractmethod
     def output(self) -> Tensor:
@@ -107,7 +117,7 @@ class ReflectionEncoder(TrainedEncoder):
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
         """RMSprop."""
-        return rmsprop(parameters, self.training.learning_rate)
+        return rmsprop(parameters, self.training.learning_rate, self.damping)
 
     def embed(self) -> Embeddings:
         """The output without dropout, scaled to length 1."""

@@ -19,16 +19,14 @@ from emea.kernels.messages import take
 from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
-START = 0.05  # entities and relations begin within ± this; Glorot's bound is smaller and worse
 
 
 class DualAMNSettings(ReflectionSettings):
-    """As published, with smaller steps and more of them, and an epoch of a least length where there are few pairs."""
+    """As published, with an epoch of a least length where there are few pairs."""
 
-    epochs: int = Field(30, ge=1, description="of the first fit")
+    epochs: int = Field(20, ge=1, description="of the first fit")
     more_epochs: int = Field(5, ge=1, description="of each later fit, which goes on from the last")
     turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
-    learning_rate: float = Field(0.003, gt=0, description="step of the optimiser")
     dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
     proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
     batch: int = Field(1024, ge=1, description="pairs for each step")
@@ -57,6 +55,7 @@ class DualAMN(ReflectionEncoder):
 
     Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
     alike: ClassVar[bool] = True
+    damping: ClassVar[float] = 1e-7**0.5  # far entities, whose slopes are tiny, stay: with 1e-7 it learns by heart
 
     @classmethod
     def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
@@ -72,10 +71,7 @@ class DualAMN(ReflectionEncoder):
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities and relations, and for each view attention, proxies and gate."""
         settings, width = self.settings, (self.settings.depth + 1) * self.settings.dimension
-        values = {
-            "entities": uniform((self.graph.entities, settings.dimension), generator, START),
-            "relations": uniform((self.graph.relations, settings.dimension), generator, START),
-        }
+        values = self.tables(settings.dimension, generator)
         for view in VIEWS:
             values[f"{view}.attention"] = uniform((settings.depth, settings.dimension), generator)
             values[f"{view}.proxies"] = uniform((settings.proxies, width), generator)

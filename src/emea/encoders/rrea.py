@@ -21,6 +21,9 @@ from emea.training import dropped, uniform
 class RREASettings(ReflectionSettings):
     """As published: dimension 100, depth 2, 600 features in all."""
 
+    average: float = Field(
+        0.75, ge=0, le=1, description="last share of a fit's epochs, over which the parameters are averaged"
+    )
     margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart shall be")
 
 
@@ -56,11 +59,8 @@ class RREA(ReflectionEncoder):
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities, relations, and for each layer the part of v that meets M_r h_j and the part that meets r̂."""
         dimension = self.settings.dimension
-        return {
-            "entities": uniform((self.graph.entities, dimension), generator),
-            "relations": uniform((self.graph.relations, dimension), generator),
-            "attention": uniform((2 * self.settings.depth, dimension), generator),
-        }
+        attention = uniform((2 * self.settings.depth, dimension), generator)
+        return self.tables(dimension, generator) | {"attention": attention}
 
     def output(self) -> Tensor:
         """All depths of both views, [entities, features]."""

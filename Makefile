@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fuzz format clean
+.PHONY: demo test check bench fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -14,6 +14,9 @@ test: .venv/installed
 	$(BIN)/python -m pytest
 
 check: test
+
+bench: .venv/installed
+	$(BIN)/emea bench --device cpu --out bench.json
 
 fuzz: .venv/installed
 	$(BIN)/python scripts/fuzz.py --cases 20000

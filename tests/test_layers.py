@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
     {"terminal"},
-    {"run", "finished"},
+    {"run", "finished", "bench"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},
     {"evaluation", "checks"},

@@ -15,6 +15,8 @@ from pydantic import BaseModel
 from rich.table import Table
 
 from emea import __version__, plugins, run, settings
+from emea.bench import bench as measure_all
+from emea.bench import read_bench
 from emea.checks import check
 from emea.contracts import Encoder, Format, Rule
 from emea.errors import EmeaError, InputError, SettingsError
@@ -28,6 +30,8 @@ from emea.terminal import (
     out,
     progress,
     say,
+    show_bench,
+    show_comparison,
     show_estimate,
     show_fields,
     show_measures,
@@ -164,6 +168,39 @@ def convert(
 ) -> None:
     """Write a graph, or pairs, in another format."""
     out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def bench(  # noqa: PLR0917 - one parameter for each option
+    device: Device = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each stage is measured.")] = 5,
+    data: Annotated[
+        Path | None, typer.Option(help="Benchmark folder to measure on; by default synthetic graphs.")
+    ] = None,
+    ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Write the result as JSON, to compare with later.")] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Measure nothing: show two such files side by side.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast the stages run here, and how near that is to what the machine allows.
+
+    emea bench --out now.json
+
+    emea bench --compare before.json now.json
+    """
+    if compare is not None:
+        show_comparison(*(read_bench(path) for path in compare))
+        return
+    task = Inputs(data=data, ratio=ratio).read()[0] if data is not None else None
+    found = measure_all(torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")), repeats, task)
+    if file is not None:
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        show_bench(found)
 
 
 @app.command("settings")

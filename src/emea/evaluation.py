@@ -57,11 +57,11 @@ def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
     if isinstance(subject, Result):
         subject = answer(subject)
     known, pools = _pools(subject, reference)
+    outside = _outside(subject, known, torch.stack(list(pools.values())))
     ranking: dict[str, dict[str, Any]] = {}
-    for pool, inside in pools.items():
-        ahead = _outside(subject, known, inside)
-        measures = {name: ranking_measures(*ranks(subject, known, inside, name, ahead)) for name in subject.scores}
-        ranking[pool] = measures
+    for row, (pool, inside) in enumerate(pools.items()):
+        ahead = None if outside is None else outside[row]
+        ranking[pool] = {name: ranking_measures(*ranks(subject, known, inside, name, ahead)) for name in subject.scores}
     return {
         "reference": len(known),
         "ranking": ranking,
@@ -97,11 +97,11 @@ def _rows(subject: Answer, known: Links) -> Tensor:
     return lookup(subject.source * subject.targets + subject.target, known.source * subject.targets + known.target)
 
 
-def _outside(subject: Answer, known: Links, pool: Tensor) -> Tensor | None:
-    """How many targets of the pool, no candidates, are ahead of each known pair that is no candidate, and how many are
-    level with it, [such pairs, 2]; None where nobody knows."""
+def _outside(subject: Answer, known: Links, pools: Tensor) -> Tensor | None:
+    """How many targets of each pool, no candidates, are ahead of each known pair that is no candidate, and how many are
+    level with it, [pools, such pairs, 2]; None where nobody knows. `pools` is [pools, targets] bool."""
     outside = known[_rows(subject, known) < 0]
-    return subject.tail(outside, pool) if subject.tail is not None and len(outside) else None
+    return subject.tail(outside, pools) if subject.tail is not None and len(outside) else None
 
 
 def ranks(
@@ -124,7 +124,9 @@ def ranks(
     better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
     as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
     best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
-    outside = _outside(subject, known, pool) if outside is None else outside
+    if outside is None:
+        counted = _outside(subject, known, pool[None])
+        outside = None if counted is None else counted[0]
     if outside is not None:
         ahead, equal = outside.unbind(1)
         best[~is_candidate] += ahead
@@ -138,19 +140,20 @@ def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
     count = torch.bincount(pairs.source, minlength=pairs.sources)
     first = torch.cumsum(count, 0) - count
 
-    def tail(links: Links, pool: Tensor) -> Tensor:
-        """Of the pool's targets that are no candidates, how many beat each link by CSLS and how many tie."""
-        counts = []
+    def tail(links: Links, pools: Tensor) -> Tensor:
+        """Of each pool's targets that are no candidates, how many beat each link by CSLS and how many tie."""
+        counts, inside = [], pools.T.double()
         for source, target in zip(torch.split(links.source, 512), torch.split(links.target, 512), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
-            csls.masked_fill_(~pool, -torch.inf)
             row = torch.repeat_interleave(torch.arange(len(source), device=source.device), count[source])
             step = torch.arange(len(row), device=row.device) - (torch.cumsum(count[source], 0) - count[source])[row]
             csls[row, pairs.target[order[first[source][row] + step]]] = -torch.inf
             csls.scatter_(1, target[:, None], -torch.inf)
-            counts.append(torch.stack([(csls > right + TIED).sum(1), ((csls - right).abs() <= TIED).sum(1)], 1))
-        return torch.cat(counts).double()
+            level = ((csls >= right - TIED) & (csls <= right + TIED)).double()
+            found = ((csls > right + TIED).double() @ inside, level @ inside)  # [links, pools] each
+            counts.append(torch.stack([each.T for each in found], 2))
+        return torch.cat(counts, 1)
 
     return tail
 

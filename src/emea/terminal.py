@@ -139,6 +139,53 @@ def show_measures(measures: dict[str, Any]) -> None:
     out.print(table)
 
 
+def show_bench(found: dict[str, Any]) -> None:
+    """The stages of a benchmark with time, memory, work and how near to the machine's limits."""
+    limits, startup = found["limits"], found["startup"]
+    out.print(f"{found['machine']}; torch {found['versions']['torch']}", highlight=False)
+    for side, size in zip(("source", "target"), found["graphs"], strict=True):
+        out.print(f"{side}: {size}", highlight=False)
+    out.print(
+        f"limits: {limits['bytes_per_second'] / 1e9:,.1f} GB/s, {limits['flops_per_second'] / 1e12:,.2f} TFLOP/s; "
+        + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in startup.items()),
+        highlight=False,
+    )
+    table = Table("stage", "median", "from", "to", "peak memory", "work", "of the limit", box=None)
+    for stage in found["stages"]:
+        times = [_duration(stage[name]) for name in ("seconds", "fastest", "slowest")]
+        share = "" if stage["share_of_limit"] is None else f"{stage['share_of_limit']:.0%}"
+        rate = f"{stage['work_per_second'] / 1e9:,.2f} G{stage['unit']}/s"
+        table.add_row(stage["stage"], *times, f"{stage['peak_bytes'] / 1e9:.2f} GB", rate, share)
+    out.print(table)
+
+
+def show_comparison(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Two benchmarks side by side."""
+    for name, found in (("before", before), ("after", after)):
+        out.print(f"{name}: {found['machine']}; emea {found['versions']['emea']}", highlight=False)
+    table = Table("stage", "before", "after", "times as fast", "memory before", "after", box=None)
+    old = {stage["stage"]: stage for stage in before["stages"]}
+    for stage in after["stages"]:
+        was = old.get(stage["stage"])
+        if was is None:
+            table.add_row(
+                stage["stage"], "", _duration(stage["seconds"]), "", "", f"{stage['peak_bytes'] / 1e9:.2f} GB"
+            )
+            continue
+        ratio = was["seconds"] / stage["seconds"]
+        certain = was["fastest"] > stage["slowest"] or was["slowest"] < stage["fastest"]
+        colour = ("green" if ratio > 1 else "red") if certain else "dim"
+        memory = [f"{each['peak_bytes'] / 1e9:.2f} GB" for each in (was, stage)]
+        times = [_duration(each["seconds"]) for each in (was, stage)]
+        table.add_row(stage["stage"], *times, f"[{colour}]{ratio:.2f}[/{colour}]", *memory)
+    out.print(table)
+    out.print("dim: within what the measurements spread", highlight=False)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
 def show_plugins(kind: str, contract: type[Encoder] | type[Rule]) -> None:
     """The plug-ins of a kind with their settings."""
     for name in plugins.names(kind):

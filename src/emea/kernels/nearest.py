@@ -31,10 +31,14 @@ def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: to
 def best_columns(values: Tensor, count: int) -> Tensor:
     """Columns of the `count` largest values of each row, the largest first, [rows, count].
 
-    The best values lie in the groups of columns with the best maxima: those are found first, in one pass.
+    The best values lie in the groups of columns with the best maxima: those are found first, in one pass. Short numbers
+    are compared by their bits, many times as fast on a CPU; of those below zero the order is then any.
     """
+    values = values.view(torch.int16) if values.dtype == torch.bfloat16 else values
     rows, columns = values.shape
-    size = math.isqrt(columns // count)  # of a group: as many groups to choose from as columns in the chosen
+    size = math.isqrt(
+        columns // (2 * count)
+    )  # of a group: about as many groups to choose from as columns in the chosen
     if size < SMALLEST_GROUP:
         return values.topk(count, 1).indices
     groups = columns // size

@@ -87,7 +87,7 @@ def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
 def test_blocks_are_as_small_as_free_memory_asks_for() -> None:
     task, _ = read_example("world")
     settings = load()
-    blocks = 4 * 3 * settings.similarity.rows(3132, "cpu") * 3132
+    blocks = 4 * settings.similarity.rows(3132, "cpu") * 3132
     enough = Estimate(pairs=10, features=10, memory=1e9, free=1e9, seconds=1)
     assert fitted(task, settings, enough) is settings
     tight = Estimate(pairs=10, features=10, memory=1e9, free=1e9 - blocks / 2, seconds=1)

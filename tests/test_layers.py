@@ -18,7 +18,7 @@ LAYERS = [
     {"compatibility", "probability", "matching"},
     {"encoders", "rules"},
     {"training"},
-    {"similarity"},
+    {"similarity", "values"},
     {"formats", "kernels"},
     {"settings"},
     {"plugins"},

@@ -17,11 +17,12 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
     """Warnings, each with its consequence, in the order of the graphs; what cannot work is an `InputError`."""
     settings = settings or Settings()
     sides = (("source", task.source, task.seeds.source), ("target", task.target, task.seeds.target))
+    structure_alone = settings.evidence.kind == "structure"
     for side, graph, _ in sides:
-        if not len(graph.triples):
+        if not len(graph.triples) and (structure_alone or not graph.literals.num_rows):
             held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"
             raise InputError(f"the {side} graph has {held} relation between entities, so structure can link nothing")
-    if not len(task.seeds):
+    if not len(task.seeds) and structure_alone:
         raise InputError("there are no known pairs; expected some by --seeds, or by --ratio or --fold with --data")
     warnings = []
     unfitted = settings.probability.fit_to == "validation" and settings.probability.sharpness is None
@@ -31,7 +32,7 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
             f"there are no validation pairs to fit probabilities to: a sharpness of {typical:g} is assumed; "
             "--set probability.fit_to=seeds hides some seeds for it instead"
         )
-    for side, graph, seeds in sides:
+    for side, graph, seeds in sides if len(task.seeds) else ():
         connected = _with_triple(graph)[seeds]
         if not bool(connected.any()):
             raise InputError(f"no seed's {side} occurs in any triple of the {side} graph, so the seeds tell nothing")

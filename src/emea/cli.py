@@ -54,6 +54,12 @@ Mode = Annotated[
     Literal["sup", "semi"] | None,
     typer.Option(help="Of a trained encoder: supervised, or semi-supervised, also on pairs it finds."),
 ]
+EvidenceKind = Annotated[
+    Literal["structure", "names", "literals", "all"] | None,
+    typer.Option(
+        help="What counts: relations alone, also names, also values, or all; by default all, with --data structure."
+    ),
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; by default a GPU where there is one.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Of all random draws; by default the split's number, or 0.")]
 Config = Annotated[Path | None, typer.Option(help="Settings in a TOML file, such as another run's settings.toml.")]
@@ -94,6 +100,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     preset: Preset = "fast",
     encoder: EncoderName = None,
     mode: Mode = None,
+    evidence: EvidenceKind = None,
     device: Device = None,
     seed: Seed = None,
     config: Config = None,
@@ -106,7 +113,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Link two graphs, given some known pairs.
+    """Link two graphs, by their structure, names and values, and by known pairs, if there are any.
 
     emea align a.ttl b.ttl --seeds pairs.tsv --out run
 
@@ -119,7 +126,8 @@ def align(  # noqa: PLR0917 - one parameter for each option
     given = {name: value for name, value in given.items() if value is not None}
     if resume:
         others = (
-            any(value is not None for value in (config, assignments, seed, device, encoder, mode)) or preset != "fast"
+            any(value is not None for value in (config, assignments, seed, device, encoder, mode, evidence))
+            or preset != "fast"
         )
         config = _unfinished(folder, alone=not (given or others))
     inputs = (
@@ -127,7 +135,12 @@ def align(  # noqa: PLR0917 - one parameter for each option
     )
     seed = inputs.split if seed is None and config is None and ratio is not None else seed
     job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
-    assignments = [*(assignments or ()), *([f"em.encoder={encoder}"] if encoder else [])]
+    evidence = evidence or ("all" if config is None and inputs.data is None else None)
+    assignments = [
+        *([f"evidence.kind={evidence}"] if evidence else []),
+        *(assignments or ()),
+        *([f"em.encoder={encoder}"] if encoder else []),
+    ]
     _link(job, _settings(preset, config, assignments, device, seed, mode), quiet=quiet, as_json=as_json)
 
 

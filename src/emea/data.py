@@ -38,6 +38,7 @@ class Graph:
     literals: pa.Table  # LITERAL_SCHEMA, no duplicates
     aliases: pa.Array | None = None  # a second name per entity (numeric ids of id folders)
     repeated: int = 0  # triples that stood in the file more than once, and count once
+    values: int = 0  # how many of the entities, the last ones, are literal values
 
     @classmethod
     def build(
@@ -137,6 +138,10 @@ class Links:
             target.long(),
             torch.ones(len(source)).to(source.device) if weight is None else weight.float(),
         )
+
+    def certain(self) -> Links:
+        """The same pairs, each with weight 1."""
+        return Links(self.source, self.target, torch.ones_like(self.weight))
 
     @classmethod
     def empty(cls) -> Links:

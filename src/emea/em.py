@@ -15,12 +15,13 @@ from emea import plugins
 from emea.compatibility import combine, labels, learn_weights, refine, sample, widen
 from emea.contracts import Encoder, Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links, Task
-from emea.errors import PluginError
+from emea.errors import InputError, PluginError
 from emea.matching import Calibration, match, mutual_best
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
 from emea.rulebook import Rulebook
 from emea.settings import EMSettings, ProbabilitySettings, Settings
 from emea.similarity import search
+from emea.values import Anchors, with_values
 
 if TYPE_CHECKING:
     import pandas
@@ -76,7 +77,12 @@ def rounds(
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     training, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
-    graphs = Task(task.source, task.target, Links.empty())  # all that encoders and rules may know
+    graphs, anchors = Task(task.source, task.target, Links.empty()), Anchors.none()
+    if settings.evidence.kind != "structure":
+        graphs, anchors = with_values(graphs, settings.evidence)
+    if not len(task.seeds) and not len(anchors.links):
+        raise InputError("there are no known pairs, and the graphs share no value; expected pairs by --seeds")
+    anchors = anchors.to(device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
@@ -94,21 +100,23 @@ def rounds(
         before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
 
-        embeddings = encoder.fit((known + pseudo).to(training), generator).to(device)
-        embeddings = _kept_contract(embeddings, task, settings.em.encoder)
+        embeddings = encoder.fit((known + anchors.labels + pseudo).to(training), generator).to(device)
+        embeddings = _without_values(_kept_contract(embeddings, graphs, settings.em.encoder), graphs)
         nearest = search(embeddings, settings.similarity, generator)
-        candidates = nearest[~(nearest.touches(known) | nearest.among(exclusions))]
+        certain = known.certain() + anchors.links
+        candidates = nearest[~(nearest.touches(certain) | nearest.among(exclusions))]
         if len(held_out):
             sharpness = fit_sharpness(candidates, held_out, settings.probability, both_ways=rules.both_ways)
         believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
 
         considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)
-        considered = clamp(considered, known, _cosine(embeddings, known))
+        considered = clamp(considered, certain, _cosine(embeddings, certain))
         forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
         weights = learn_weights(learning)  # M-step: Φ
         refined = refine(considered, forward, backward, weights)  # E-step: q*
         agreed = combine(considered, refined)
-        last, pseudo = pseudo, _without(pseudo_labels(considered, refined, agreed, settings.em, generator), seeds)
+        found = pseudo_labels(considered, refined, agreed, settings.em, generator)
+        last, pseudo = pseudo, _without(found, seeds + anchors.links)
 
         tried = torch.cat([tried, _trials(agreed, held_out, number)])
         final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
@@ -197,6 +205,13 @@ def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
         if len(side) != len(graph.entities) or not sound:
             expected = f"expected [{len(graph.entities)}, features] with rows of length 1 or 0"
             raise PluginError(f"encoder '{name}' gave {list(side.shape)} embeddings, {expected}")
+    return embeddings
+
+
+def _without_values(embeddings: Embeddings, graphs: Task) -> Embeddings:
+    """The embeddings with those of literal values zero, so that nobody finds them."""
+    for side, graph in ((embeddings.source, graphs.source), (embeddings.target, graphs.target)):
+        side[len(side) - graph.values :] = 0.0
     return embeddings
 
 

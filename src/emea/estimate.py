@@ -12,16 +12,18 @@ from emea import plugins
 from emea.contracts import Encoder, Size
 from emea.data import Task
 from emea.errors import EmeaError
+from emea.kernels.nearest import multiplies_halves
 from emea.settings import Settings
 
 # Measured on zh_en and contea/fr_en (docs/log.md); a guess that should be right within a third.
-INTERPRETER = 0.5e9  # bytes: Python, torch, arrow
-COPIES = 4.5  # of the embeddings alive at once: views, their concatenation, this round's and the last one's
-PAIR = 190  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
-BLOCKS = 3  # of the similarity matrix: itself, its transpose, what top-k needs
+INTERPRETER = 0.45e9  # bytes: Python, torch, arrow
+COPIES = 2.0  # of the embeddings alive at once: themselves, and what a rough search or the next fit makes of them
+PAIR = 175  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
+BLOCKS = 1  # of the similarity matrix
 SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
-SEARCH = 2.2  # time of the search over that of its matrix product
-PAIR_WORK, EDGE_WORK = 500_000, 1500  # floating-point operations worth the time of one pair, of one edge × feature
+SEARCH = 1.5  # time of the search over that of its matrix products
+PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
+ROUND_SECONDS = 0.1  # of a round, whatever the size
 
 
 class NotEnoughMemoryError(EmeaError):
@@ -50,12 +52,17 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     edges = 2 * (len(task.source.triples) + len(task.target.triples))
     block = settings.similarity.rows(targets, torch.device(settings.device).type)
     memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + 4 * BLOCKS * block * targets
-    work = SEARCH * 2 * sources * targets * features + PAIR_WORK * pairs + EDGE_WORK * edges * features
     device = torch.device(settings.device)
+    rough = sources * targets > settings.similarity.exact
+    looked_at = min(features, settings.similarity.axes) if rough and device.type == "cpu" else features
+    kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
+    search = SEARCH * 2 * 2 * sources * targets * looked_at / matrix_rate(looked_at, device, kind)
+    cores = torch.get_num_threads() if device.type == "cpu" else 1
     fits = settings.em.rounds + 1
     size = Size(sources + targets, edges, len(task.seeds))
-    training = encoder.work(settings.encoder_settings(), size, fits)
-    seconds = (fits * work + training) / matrix_rate(features, device)
+    training = encoder.work(settings.encoder_settings(), size, fits) / matrix_rate(features, device)
+    a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
+    seconds = fits * a_round + training
     return Estimate(pairs, features, memory, free_memory(device), seconds)
 
 
@@ -94,13 +101,14 @@ def free_memory(device: torch.device) -> float:
     return min(limits, default=float("inf"))
 
 
-def matrix_rate(features: int, device: torch.device) -> float:
+def matrix_rate(features: int, device: torch.device, kind: torch.dtype = torch.float32) -> float:
     """Floating-point operations a second of a matrix product of the kind the search makes."""
-    left, right = torch.ones(512, features, device=device), torch.ones(features, 2048, device=device)
-    _ = left @ right
+    left, right = (torch.ones(shape, dtype=kind, device=device) for shape in ((512, features), (features, 4096)))
+    product = torch.empty(512, 4096, dtype=kind, device=device)
+    torch.mm(left, right, out=product)
     repeats, started = 5, time.perf_counter()
     for _ in range(repeats):
-        _ = left @ right
+        torch.mm(left, right, out=product)
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return repeats * 2 * 512 * 2048 * features / (time.perf_counter() - started)
+    return repeats * 2 * 512 * 4096 * features / (time.perf_counter() - started)

@@ -30,6 +30,7 @@ class Answer:
     scores: dict[str, tuple[Tensor, float]]  # decoding → [pairs], higher is better, and how close is a tie
     targets: int  # entities in the target graph
     given: Links  # pairs the run was given: they are no part of what is evaluated
+    values: int = 0  # how many of the targets, the last ones, are literal values
     tail: Callable[[Links, Tensor], Tensor] | None = None  # how many targets outside the candidates beat each pair
 
 
@@ -44,7 +45,8 @@ def answer(result: Result) -> Answer:
         "probability": log_probability(final.forward),
     }
     given = (result.task.seeds + result.task.validation).to(pairs.source.device)
-    return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, _tail(result))
+    values = pairs.targets - len(result.task.target.entities)
+    return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, values, _tail(result))
 
 
 def log_probability(probability: Tensor) -> tuple[Tensor, float]:
@@ -85,6 +87,7 @@ def _pools(subject: Answer, reference: Reference) -> tuple[Links, dict[str, Tens
     known = reference.open().to(subject.source.device)
     known = known[~torch.isin(known.source, subject.given.source)]
     every = torch.ones(subject.targets, dtype=torch.bool, device=known.source.device)
+    every[subject.targets - subject.values :] = False
     every[subject.given.target] = False
     every[known.target] = True
     tested = torch.zeros_like(every)

@@ -77,7 +77,7 @@ def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True)
 
 
 def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) -> Counterparts:
-    """The beliefs with the seeds certain: probability 1 each, and no other pair of their entities."""
+    """The beliefs with the seeds known: each is as probable as its weight, and their entities have no other pair."""
     kept = believed[~believed.candidates.touches(seeds)]
     pairs = kept.candidates
     order = torch.argsort(torch.cat([pairs.keys(), seeds.source * pairs.targets + seeds.target]))
@@ -94,8 +94,8 @@ def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) ->
             target=insert(pairs.target, seeds.target),
             cosine=insert(pairs.cosine, cosine),
         ),
-        forward=insert(kept.forward, 1.0),
-        backward=insert(kept.backward, 1.0),
+        forward=insert(kept.forward, seeds.weight),
+        backward=insert(kept.backward, seeds.weight),
         source_none=kept.source_none.index_fill(0, seeds.source, 0.0),
         target_none=kept.target_none.index_fill(0, seeds.target, 0.0),
     )

@@ -22,6 +22,7 @@ class Rulebook:
 
     def __init__(self, task: Task, settings: Settings, device: torch.device) -> None:
         self.settings = settings
+        self.entities = [len(graph.entities) - graph.values for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
         self.forward = [
             (name, plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device))
@@ -40,14 +41,15 @@ class Rulebook:
         rivals = nearest_only(nearest[nearest.touches(known)], self.settings.compatibility.candidates)
         judged, believed_in = add_impossible(beliefs, rivals)
         learning, sides = [], []
-        for rules, seen, space, labelled in (
-            (self.forward, judged, embeddings, known.source),
-            (self.backward, judged.swap(), embeddings.swap(), known.target),
+        for rules, seen, space, labelled, entities in (
+            (self.forward, judged, embeddings, known.source, self.entities[0]),
+            (self.backward, judged.swap(), embeddings.swap(), known.target, self.entities[1]),
         ):
             factors = self._factors(rules, seen, space)
             sides.append(factors[believed_in])
             if rules:
                 own = believed_in | torch.isin(seen.candidates.source, labelled)
+                own = own & (seen.candidates.source < entities)  # values are no entities whose counterpart is asked for
                 learning.append((factors[own], most_likely(seen[own])))
         return sides[0], sides[1], learning
 

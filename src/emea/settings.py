@@ -20,6 +20,20 @@ class _Stage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class EvidenceSettings(_Stage):
+    """Which literals count."""
+
+    kind: Literal["structure", "names", "literals", "all"] = Field(
+        "structure",
+        description="relations between entities alone, also equal and similar strings, also equal values, or all",
+    )
+    most_holders: int = Field(1000, ge=1, description="values that more entities have tell nothing")
+    least_likeness: float = Field(
+        0.6, ge=0, le=1, description="of strings that count as similar: cosine of their trigrams"
+    )
+    most_strings: int = Field(100_000, ge=0, description="with more strings on a side none are compared for likeness")
+
+
 class SimilaritySettings(_Stage):
     """Embeddings → candidates."""
 
@@ -117,6 +131,7 @@ class Settings(_Stage):
 
     seed: int = Field(0, ge=0, description="of every random draw")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
+    evidence: EvidenceSettings = EvidenceSettings()
     similarity: SimilaritySettings = SimilaritySettings()
     probability: ProbabilitySettings = ProbabilitySettings()
     compatibility: CompatibilitySettings = CompatibilitySettings()

@@ -10,7 +10,7 @@ from torch import Tensor
 SMALLEST_GROUP = 4  # columns; smaller ones do not pay
 SAMPLE = 4096  # rows from which principal axes are taken
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # products from which on main axes repay the time to find them
-HALVES = ("amx_bf16", "avx512_bf16", "bf16", "arm_bf16")  # what CPUs that multiply bfloat16 faster than float32 report
+HALVES = ("amx_bf16", "avx512_bf16")  # CPUs that multiply bfloat16 fast; on others it is many times as slow
 
 
 def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: torch.Generator) -> Tensor:

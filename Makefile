@@ -1,4 +1,4 @@
-# Two commands: `make demo` links two real graphs, `make test` checks everything. Each sets itself up.
+# `make demo` links two real graphs, `make test` checks everything, `make bench` measures. Each sets itself up.
 PYTHON ?= python3
 BIN := .venv/bin
 

@@ -145,7 +145,7 @@ def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
 
     def tail(links: Links, pools: Tensor) -> Tensor:
         """Of each pool's targets that are no candidates, how many beat each link by CSLS and how many tie."""
-        counts, inside = [], pools.T.double()
+        counts, inside = [], pools.T.float()
         for source, target in zip(torch.split(links.source, 512), torch.split(links.target, 512), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
@@ -153,10 +153,10 @@ def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
             step = torch.arange(len(row), device=row.device) - (torch.cumsum(count[source], 0) - count[source])[row]
             csls[row, pairs.target[order[first[source][row] + step]]] = -torch.inf
             csls.scatter_(1, target[:, None], -torch.inf)
-            level = ((csls >= right - TIED) & (csls <= right + TIED)).double()
-            found = ((csls > right + TIED).double() @ inside, level @ inside)  # [links, pools] each
+            level = ((csls >= right - TIED) & (csls <= right + TIED)).float()
+            found = ((csls > right + TIED).float() @ inside, level @ inside)  # [links, pools] each
             counts.append(torch.stack([each.T for each in found], 2))
-        return torch.cat(counts, 1)
+        return torch.cat(counts, 1).double()
 
     return tail
 

@@ -19,7 +19,7 @@ def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: to
     A block of queries at a time. Exact ties fall as a random order has it: neither position nor name decides them.
     """
     order = torch.randperm(len(keys), generator=generator).to(keys.device)
-    keys, count = keys[order].T, min(count, len(keys))
+    keys, count = keys[order].T.contiguous(), min(count, len(keys))
     products = queries.new_empty(min(block, len(queries)), len(order))  # made once: its pages are costly
     found = [
         order[best_columns(torch.mm(rows, keys, out=products[: len(rows)]), count)]

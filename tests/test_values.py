@@ -1,0 +1,186 @@
+"""Shared values become entities that both graphs know: normal forms, near strings, and links without any seed."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+import emea
+from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.errors import InputError
+from emea.settings import EvidenceSettings, load
+from emea.values import ngrams, normal_form, with_values
+
+ALL = EvidenceSettings(kind="all")
+Literal = tuple[int, int, str, str | None]
+
+
+def graph(names: list[str], triples: list[list[int]], literals: list[Literal], attributes: int = 2) -> Graph:
+    table = pa.table(
+        {
+            "entity": [row[0] for row in literals],
+            "attribute": [row[1] for row in literals],
+            "value": [row[2] for row in literals],
+            "datatype": [None] * len(literals),
+            "language": [row[3] for row in literals],
+        },
+        LITERAL_SCHEMA,
+    )
+    return Graph.build(
+        names,
+        ["near"],
+        np.array(triples, dtype=np.int64).reshape(-1, 3),
+        attributes=[f"a{number}" for number in range(attributes)],
+        literals=table,
+    )
+
+
+def task(first: list[Literal], second: list[Literal]) -> Task:
+    names = [["a", "b", "c"], ["x", "y", "z"]]
+    graphs = [graph(own, [[0, 0, 1]], rows) for own, rows in zip(names, (first, second), strict=True)]
+    return Task(graphs[0], graphs[1], Links.empty())
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "form"),
+    [
+        ("Berlin", None, "s berlin"),
+        ("BERLIN ", "de", "s berlin"),
+        ("São Tomé & Príncipe", "pt", "s sao tome principe"),
+        ("310/246-1501", None, "s 310 246 1501"),
+        ("007", None, "n 7"),
+        ("7.0", None, "n 7"),
+        ("7", "en", "s 7"),
+        ("19690505", None, "n 19690505"),
+        ("19690514", None, "n 19690514"),
+        ("-1.5e-3", None, "n -0.0015"),
+        ("1e999", None, None),
+        ("2001-02-03", None, "d 2001-02-03"),
+        ("2001-02-03T10:00:00+01:00", None, "d 2001-02-03"),
+        ("2001-2-3", None, "s 2001 2 3"),
+        ("", None, None),
+        ("...", None, None),
+        ("x" * 70_000, None, None),
+        ("ß", None, "s ss"),
+        ("日本", "ja", "s 日本"),
+    ],
+)
+def test_normal_forms(text: str, language: str | None, form: str | None) -> None:
+    assert normal_form(text, language) == form
+
+
+def test_shared_values_are_entities_of_both_graphs() -> None:
+    given = task(
+        [(0, 0, "Köln", "de"), (1, 0, "Bonn", None), (1, 1, "7", None)],
+        [(2, 1, "koln", "en"), (0, 0, "7.0", None), (1, 0, "elsewhere", None)],
+    )
+    extended, anchors = with_values(given, ALL)
+    source, target = extended.source, extended.target
+    assert source.values == target.values == len(anchors.links) == 2
+    assert source.entities.to_pylist()[:3] == ["a", "b", "c"]
+    pairs = {
+        (source.entities[s].as_py(), target.entities[t].as_py())
+        for s, t in zip(anchors.links.source.tolist(), anchors.links.target.tolist(), strict=True)
+    }
+    assert pairs == {('"s koln"', '"s koln"'), ('"n 7"', '"n 7"')}
+    assert source.relations.to_pylist() == ["near", "a0", "a1"]
+    named = {
+        (source.entities[h].as_py(), source.relations[r].as_py(), source.entities[t].as_py())
+        for h, r, t in source.triples.tolist()
+    }
+    assert named == {("a", "near", "b"), ("a", "a0", '"s koln"'), ("b", "a1", '"n 7"')}
+    assert anchors.links.weight.tolist() == [1.0, 1.0]
+
+
+def test_values_of_many_tell_little_and_those_of_too_many_nothing() -> None:
+    first = [(0, 0, "red", None), (1, 0, "red", None), (2, 0, "blue", None)]
+    second = [(0, 0, "red", None), (1, 0, "red", None), (2, 0, "blue", None)]
+    _, anchors = with_values(task(first, second), ALL)
+    assert sorted(anchors.telling.tolist()) == [0.5, 1.0]
+    assert sorted(anchors.labels.weight.tolist()) == [0.5, 1.0]
+    _, rare = with_values(task(first, second), EvidenceSettings(kind="all", most_holders=1))
+    assert rare.telling.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("all", 2), ("names", 1), ("literals", 1)])
+def test_the_kind_of_evidence_says_what_counts(kind: str, count: int) -> None:
+    given = task([(0, 0, "Albanien", None), (1, 0, "12", None)], [(0, 0, "Albania", None), (1, 0, "12", None)])
+    _, anchors = with_values(given, EvidenceSettings(kind=kind))
+    assert len(anchors.links) == count
+    if kind != "literals":
+        assert 0.6 < float(anchors.links.weight.min()) < 1  # near, not equal
+
+
+def test_near_strings_are_mutual_and_one_to_one() -> None:
+    given = task(
+        [(0, 0, "Albanien", None), (1, 0, "Algerien", None), (2, 0, "Xanadu", None)],
+        [(0, 0, "Albania", None), (1, 0, "Algeria", None), (2, 0, "Zembla", None)],
+    )
+    extended, anchors = with_values(given, ALL)
+    pairs = {
+        (extended.source.entities[s].as_py(), extended.target.entities[t].as_py())
+        for s, t in zip(anchors.links.source.tolist(), anchors.links.target.tolist(), strict=True)
+    }
+    assert pairs == {('"s albanien"', '"s albania"'), ('"s algerien"', '"s algeria"')}
+
+
+def test_ngrams_have_length_one_and_say_how_alike_strings_are() -> None:
+    left, right = ngrams(["abcd", "x", "abcd"], ["abcd", "bcde"])
+    assert np.allclose(left.multiply(left).sum(1), 1)
+    likeness = (left @ right.T).toarray()
+    assert likeness[0, 0] == pytest.approx(1)
+    assert 0 < likeness[0, 1] < 1
+    assert likeness[1].tolist() == [0, 0]
+
+
+def people(count: int, draw: random.Random) -> tuple[Task, dict[str, str]]:
+    """Persons with a name, a year and a number, on the other side in other words and another order, some missing."""
+    order = list(range(count))
+    draw.shuffle(order)
+    first: list[Literal] = []
+    second: list[Literal] = []
+    for number, other in enumerate(order):
+        name = f"{draw.choice(['ann', 'bob', 'eve', 'joe'])} {draw.choice(['smith', 'jones', 'brown'])}{number % 40}"
+        first += [(number, 0, name.title(), None), (number, 1, str(1900 + number % 50), None)]
+        second += [(other, 1, name.upper(), None), (other, 0, f"{1900 + number % 50}.0", None)]
+    links = [[number, 0, (number + 1) % count] for number in range(count)]
+    others = [[order[number], 0, order[(number + 1) % count]] for number in range(count)]
+    source = graph([f"s{number:03d}" for number in range(count)], links, first)
+    target = graph([f"t{number:03d}" for number in range(count)], others, second)
+    return Task(source, target, Links.empty()), {f"s{n:03d}": f"t{o:03d}" for n, o in enumerate(order)}
+
+
+def test_graphs_are_linked_without_seeds() -> None:
+    given, truth = people(150, random.Random(1))
+    small = ["encoders.propagation.dimension=64", "encoders.propagation.paths=128", "em.rounds=3"]
+    result = emea.align(given, load(assignments=[*small, "evidence.kind=all"]))
+    table = result.to_arrow()
+    found = dict(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+    right = sum(truth[source] == target for source, target in found.items())
+    assert right >= 0.95 * len(truth)
+    assert right >= 0.98 * len(found)
+    assert int(result.alignment.source.max()) < 150  # values are never linked
+
+
+def test_without_seeds_and_shared_values_nothing_is_tried() -> None:
+    given = task([(0, 0, "one thing", None)], [(0, 0, "5", None)])
+    with pytest.raises(InputError, match="share no value"):
+        emea.align(given, load(assignments=["evidence.kind=all"]))
+    with pytest.raises(InputError, match="no known pairs"):
+        emea.align(given, load())
+
+
+def test_structure_alone_does_not_look_at_literals() -> None:
+    given, _ = people(60, random.Random(2))
+    seeded = Task(given.source, given.target, Links.build(torch.arange(20), torch.arange(20)))
+    bare = Task(
+        *(Graph.build(side.entities, side.relations, side.triples) for side in (given.source, given.target)),
+        seeds=seeded.seeds,
+    )
+    small = load(assignments=["encoders.propagation.dimension=16", "encoders.propagation.paths=16", "em.rounds=1"])
+    first, second = (emea.align(each, small).alignment for each in (seeded, bare))
+    assert torch.equal(first.source, second.source)
+    assert torch.equal(first.target, second.target)
+    assert torch.equal(first.confidence, second.confidence)

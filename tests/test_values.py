@@ -23,8 +23,8 @@ def graph(names: list[str], triples: list[list[int]], literals: list[Literal], a
             "entity": [row[0] for row in literals],
             "attribute": [row[1] for row in literals],
             "value": [row[2] for row in literals],
-            "datatype": [None] * len(literals),
-            "language": [row[3] for row in literals],
+            "datatype": [""] * len(literals),
+            "language": [row[3] or "" for row in literals],
         },
         LITERAL_SCHEMA,
     )
@@ -110,7 +110,7 @@ def test_the_kind_of_evidence_says_what_counts(kind: str, count: int) -> None:
     _, anchors = with_values(given, EvidenceSettings(kind=kind))
     assert len(anchors.links) == count
     if kind != "literals":
-        assert 0.6 < float(anchors.links.weight.min()) < 1  # near, not equal
+        assert 0.5 < float(anchors.links.weight.min()) < 1  # near, not equal
 
 
 def test_near_strings_are_mutual_and_one_to_one() -> None:

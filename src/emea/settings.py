@@ -29,7 +29,7 @@ class EvidenceSettings(_Stage):
     )
     most_holders: int = Field(1000, ge=1, description="values that more entities have tell nothing")
     least_likeness: float = Field(
-        0.6, ge=0, le=1, description="of strings that count as similar: cosine of their trigrams"
+        0.5, ge=0, le=1, description="of strings that count as similar: cosine of their trigrams"
     )
     most_strings: int = Field(100_000, ge=0, description="with more strings on a side none are compared for likeness")
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from emea import plugins
 from emea.contracts import Encoder, Rule
@@ -150,7 +150,7 @@ def show_bench(found: dict[str, Any]) -> None:
         + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in startup.items()),
         highlight=False,
     )
-    table = Table("stage", "median", "from", "to", "peak memory", "work", "of the limit", box=None)
+    table = Table(Column("stage", no_wrap=True), "median", "from", "to", "memory", "work", "of limit", box=None)
     for stage in found["stages"]:
         times = [_duration(stage[name]) for name in ("seconds", "fastest", "slowest")]
         share = "" if stage["share_of_limit"] is None else f"{stage['share_of_limit']:.0%}"
@@ -163,7 +163,8 @@ def show_comparison(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Two benchmarks side by side."""
     for name, found in (("before", before), ("after", after)):
         out.print(f"{name}: {found['machine']}; emea {found['versions']['emea']}", highlight=False)
-    table = Table("stage", "before", "after", "times as fast", "memory before", "after", box=None)
+    headers = ("before", "after", "times as fast", "memory before", "after")
+    table = Table(Column("stage", no_wrap=True), *headers, box=None)
     old = {stage["stage"]: stage for stage in before["stages"]}
     for stage in after["stages"]:
         was = old.get(stage["stage"])

@@ -127,34 +127,30 @@ def normal_form(text: str, language: str | None = None) -> str | None:
 def _equal_pairs(first: _Values, second: _Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
     """Positions of forms that are equal, or strings nearest to each other, [pairs, 2], and how alike they are."""
     place = {form: number for number, form in enumerate(second.forms)}
-    rare = [side.holders <= settings.most_holders for side in (first, second)]
-    equal = [
-        (number, place[form])
-        for number, form in enumerate(first.forms)
-        if form in place and rare[0][number] and rare[1][place[form]]
+    shared = [(number, place[form]) for number, form in enumerate(first.forms) if form in place]
+    pairs = np.array(shared, dtype=np.int64).reshape(-1, 2)
+    alone = [
+        np.setdiff1d(np.flatnonzero([form.startswith(STRING) for form in side.forms]), taken)
+        for side, taken in ((first, pairs[:, 0]), (second, pairs[:, 1]))
     ]
-    pairs = np.array(equal, dtype=np.int64).reshape(-1, 2)
-    near, likeness = _near_strings(first, second, pairs, settings)
-    return np.concatenate([pairs, near]), np.concatenate([np.ones(len(pairs)), likeness])
+    near, likeness = _near_strings(first, second, alone, settings)
+    pairs, likeness = np.concatenate([pairs, near]), np.concatenate([np.ones(len(pairs)), likeness])
+    most = np.maximum(first.holders[pairs[:, 0]], second.holders[pairs[:, 1]])
+    return pairs[most <= settings.most_holders], likeness[most <= settings.most_holders]
 
 
 def _near_strings(
-    first: _Values, second: _Values, equal: np.ndarray, settings: EvidenceSettings
+    first: _Values, second: _Values, alone: list[np.ndarray], settings: EvidenceSettings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Strings that have no equal on the other side, each with the one most like it, where that is mutual."""
-    left, right = (
-        np.setdiff1d(np.flatnonzero([form.startswith(STRING) for form in side.forms]), taken)
-        for side, taken in ((first, equal[:, 0]), (second, equal[:, 1]))
-    )
-    nothing = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    """Of the strings that have no equal on the other side, pairs that are most like each other."""
+    left, right = alone
     many = max(len(left), len(right)) > settings.most_strings
     if settings.kind == "literals" or many or not len(left) or not len(right):
-        return nothing
+        return np.empty((0, 2), dtype=np.int64), np.empty(0)
     grams = ngrams([first.forms[row][2:] for row in left], [second.forms[row][2:] for row in right])
     best, likeness = _nearest_rows(*grams)
     back, _ = _nearest_rows(*grams[::-1])
-    mutual = (back[best] == np.arange(len(best))) & (likeness >= settings.least_likeness)
-    rows = np.flatnonzero(mutual)
+    rows = np.flatnonzero((back[best] == np.arange(len(best))) & (likeness >= settings.least_likeness))
     return np.stack([left[rows], right[best[rows]]], 1), likeness[rows]
 
 

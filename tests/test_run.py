@@ -154,7 +154,7 @@ def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tm
     [
         (["align"], "expected two graph files, or --data FOLDER"),
         (["align", "a.ttl", "b.ttl"], "a.ttl does not exist"),
-        (["align", *GRAPHS], "there are no known pairs"),
+        (["align", *GRAPHS, "--evidence", "structure"], "there are no known pairs"),
         (["align", *GRAPHS, "--seeds", "none.tsv"], "none.tsv does not exist"),
         (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold go with --data"),
         (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),

@@ -99,14 +99,18 @@ def rounds(
         held_out = validation if settings.probability.fit_to == "validation" else hidden
         before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
+        fitted_to, shown = held_out, pseudo
+        if not len(seeds) and number < settings.em.rounds:  # nobody knows better than the last round
+            hides = torch.rand(len(pseudo), generator=generator).to(device) * settings.probability.folds < 1
+            fitted_to, shown = pseudo[hides], pseudo[~hides]
 
-        embeddings = encoder.fit((known + anchors.labels + pseudo).to(training), generator).to(device)
+        embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator).to(device)
         embeddings = _without_values(_kept_contract(embeddings, graphs, settings.em.encoder), graphs)
         nearest = search(embeddings, settings.similarity, generator)
         certain = known.certain() + anchors.links
         candidates = nearest[~(nearest.touches(certain) | nearest.among(exclusions))]
-        if len(held_out):
-            sharpness = fit_sharpness(candidates, held_out, settings.probability, both_ways=rules.both_ways)
+        if len(fitted_to):
+            sharpness = fit_sharpness(candidates, fitted_to, settings.probability, both_ways=rules.both_ways)
         believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
 
         considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)

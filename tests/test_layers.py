@@ -9,10 +9,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
     {"terminal"},
-    {"run", "finished", "bench"},
+    {"run", "finished", "bench", "profile"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},
-    {"evaluation", "checks"},
+    {"evaluation", "checks", "relations"},
     {"em"},
     {"rulebook"},
     {"compatibility", "probability", "matching"},

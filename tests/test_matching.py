@@ -15,7 +15,7 @@ from torch import Tensor
 
 from emea import matching
 from emea.data import Alignment, Candidates, Counterparts
-from emea.matching import Calibration, match, mutual_best, one_to_one
+from emea.matching import Calibration, match, mutual_best, one_to_one, surest
 from emea.settings import MatchingSettings
 
 SMALL = settings(deadline=None, max_examples=60, derandomize=True)
@@ -340,3 +340,16 @@ def test_where_surer_links_are_more_often_wrong_the_share_of_right_ones_is_still
     share = trials[:, 1].mean().item()  # 0.6
     calibrated = Calibration(trials)(trials[:, 0])
     assert calibrated.mean().item() == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "precision", "kept"),
+    [([], 0.9, 0), ([0.5], 0.9, 0), ([0.95, 0.5], 0.9, 1), ([1.0, 0.9, 0.8], 0.9, 3), ([0.7, 0.7, 1.0], 0.8, 3)],
+)
+def test_a_target_precision_keeps_the_surest(confidence: list[float], precision: float, kept: int) -> None:
+    found = surest(torch.tensor(confidence), precision)
+    assert int(found.sum()) == kept
+    chosen = [value for value, keep in zip(confidence, found.tolist(), strict=True) if keep]
+    others = [value for value, keep in zip(confidence, found.tolist(), strict=True) if not keep]
+    assert not chosen or sum(chosen) / len(chosen) >= precision - 1e-6
+    assert not chosen or not others or min(chosen) > max(others)

@@ -132,7 +132,7 @@ def _stages(task: Task, device: torch.device) -> Iterator[Stage]:
     yield Stage("propagation: fit", lambda: encoder.fit(known, draw), edges + every, "byte")
 
     embeddings: Embeddings = encoder.fit(known, draw)
-    axes = min(features, settings.similarity.axes) if device.type == "cpu" else features
+    axes = min(features, settings.similarity.used_axes(sources * targets)) if device.type == "cpu" else features
     yield Stage(
         "search, both ways",
         lambda: search(embeddings, settings.similarity, draw),

@@ -24,6 +24,7 @@ from emea.estimate import estimate, fitted
 from emea.finished import evaluate_run
 from emea.formats import convert as write_converted
 from emea.inputs import Inputs
+from emea.profile import profile
 from emea.settings import PRESETS, Settings
 from emea.terminal import (
     log,
@@ -36,6 +37,7 @@ from emea.terminal import (
     show_fields,
     show_measures,
     show_plugins,
+    show_profile,
     show_result,
     silent,
 )
@@ -105,6 +107,13 @@ def align(  # noqa: PLR0917 - one parameter for each option
     seed: Seed = None,
     config: Config = None,
     assignments: Set = None,
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out links with less confidence; by default 0.5.")
+    ] = None,
+    target_precision: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Leave out the least sure links until so many of all should be right."),
+    ] = None,
     top_k: TopK = None,
     with_seeds: Annotated[bool, typer.Option("--with-seeds", help="Write the seeds among the links, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the run would take, and stop.")] = False,
@@ -127,6 +136,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     if resume:
         others = (
             any(value is not None for value in (config, assignments, seed, device, encoder, mode, evidence))
+            or any(value is not None for value in (min_confidence, target_precision))
             or preset != "fast"
         )
         config = _unfinished(folder, alone=not (given or others))
@@ -142,6 +152,8 @@ def align(  # noqa: PLR0917 - one parameter for each option
         *literals,
         *(assignments or ()),
         *([f"em.encoder={encoder}"] if encoder else []),
+        *([f"matching.minimum={min_confidence}"] if min_confidence is not None else []),
+        *([f"matching.precision={target_precision}"] if target_precision is not None else []),
     ]
     _link(job, _settings(preset, config, assignments, device, seed, mode), quiet=quiet, as_json=as_json)
 
@@ -216,6 +228,24 @@ def bench(  # noqa: PLR0917 - one parameter for each option
         typer.echo(json.dumps(found, indent=1))
     else:
         show_bench(found)
+
+
+@app.command("profile")
+def show_what_is_there(  # noqa: PLR0917 - one parameter for each option
+    source: Annotated[Path | None, typer.Argument(help="Graph to link from.")] = None,
+    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None,
+    seeds: Annotated[Path | None, typer.Option(help="Known pairs: two columns source, target.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Benchmark folder instead of two files.")] = None,
+    ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what two graphs have to offer before they are linked: sizes, shared values, who can be reached."""
+    task, _, _ = Inputs(source=source, target=target, seeds=seeds, data=data, ratio=ratio).read()
+    found = profile(task, _settings(assignments=["evidence.kind=all"]))
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        show_profile(found)
 
 
 @app.command("settings")

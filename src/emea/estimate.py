@@ -54,7 +54,7 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + 4 * BLOCKS * block * targets
     device = torch.device(settings.device)
     rough = sources * targets > settings.similarity.exact
-    looked_at = min(features, settings.similarity.axes) if rough and device.type == "cpu" else features
+    looked_at = min(features, settings.similarity.used_axes(sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
     search = SEARCH * 2 * 2 * sources * targets * looked_at / matrix_rate(looked_at, device, kind)
     cores = torch.get_num_threads() if device.type == "cpu" else 1

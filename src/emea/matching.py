@@ -29,8 +29,22 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
     else:
         rows = one_to_one(beliefs, confidence, settings.minimum)
     rows = rows[confidence[rows] >= settings.minimum]
+    if settings.precision is not None:
+        rows = rows[surest(confidence[rows], settings.precision)]
     pairs = beliefs.candidates
     return Alignment(pairs.source[rows], pairs.target[rows], confidence[rows], pairs.cosine[rows])
+
+
+def surest(confidence: Tensor, precision: float) -> Tensor:
+    """Whether each link is among the most of the surest whose mean confidence is at least the precision, [links] bool.
+
+    >>> surest(torch.tensor([0.5, 0.9, 0.8, 1.0]), 0.9).tolist()
+    [False, True, True, True]
+    """
+    ordered = confidence.double().sort(descending=True).values
+    means = torch.cumsum(ordered, 0) / torch.arange(1, len(ordered) + 1, device=ordered.device)
+    kept = int((means >= precision - 1e-9).sum())  # means fall
+    return confidence >= ordered[kept - 1] if kept else torch.zeros_like(confidence, dtype=torch.bool)
 
 
 def mutual_best(beliefs: Counterparts) -> Tensor:

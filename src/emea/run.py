@@ -26,10 +26,19 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
 from emea.kernels.segments import segment_rank
+from emea.relations import relation_links
 from emea.rulebook import weight_names
 from emea.settings import Settings
 
-RESULTS = ("alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "metrics.json", "validation.tsv")
+RESULTS = (
+    "alignment.tsv",
+    "alignment.sssom.tsv",
+    "alignment.nt",
+    "relations.tsv",
+    "candidates.tsv",
+    "metrics.json",
+    "validation.tsv",
+)
 CHECKPOINT_SECONDS = 30.0  # between checkpoints within a fit
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
 
@@ -104,6 +113,10 @@ def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) 
     SSSOM().write_alignment(links, task, folder / "alignment.sssom.tsv")
     if _are_iris(task):
         RDF().write_alignment(links, task, folder / "alignment.nt")
+    relations = relation_links(result)
+    write_columns(
+        folder / "relations.tsv", relations.column_names, [*(column.combine_chunks() for column in relations.columns)]
+    )
     write_candidates(result.counterparts, task, folder / "candidates.tsv", top_k)
 
 

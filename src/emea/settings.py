@@ -46,10 +46,15 @@ class SimilaritySettings(_Stage):
         description="up to this many pairs of entities all cosines are exact; among more the nearest are "
         "looked for roughly, and only theirs are exact",
     )
-    axes: int = Field(768, ge=1, description="main axes on which a CPU looks roughly")
+    axes: int = Field(1024, ge=1, description="main axes of the embeddings on which one looks roughly")
+    large: int = Field(2**30, ge=0, description="among more pairs than this three quarters of the axes have to do")
     block: int | None = Field(
         None, ge=1, description="rows of the similarity matrix held at a time; by its width if unset"
     )
+
+    def used_axes(self, pairs: int) -> int:
+        """Main axes on which so many pairs are looked at."""
+        return self.axes if pairs <= self.large else -(-3 * self.axes // 4)
 
     def rows(self, width: int, device: str) -> int:
         """Rows of a similarity matrix of this width to hold at a time: some 500 MB of them, and on a CPU no more than
@@ -123,6 +128,9 @@ class MatchingSettings(_Stage):
         "mutual", description="best of each other, the heaviest one-to-one set, or transport with mutual best"
     )
     minimum: float = Field(0.5, ge=0, le=1, description='links with less confidence become "none"')
+    precision: float | None = Field(
+        None, ge=0, le=1, description="as many links, the surest first, as have this mean confidence; unset: all"
+    )
     iterations: int = Field(15, ge=1, description="Sinkhorn iterations of the method `transport`")
 
 

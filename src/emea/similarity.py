@@ -20,7 +20,8 @@ def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torc
     source, target = embeddings.source, embeddings.target
     sources, targets = len(source), len(target)
     count = max(settings.candidates, settings.neighbours)
-    looked_at = roughly(source, target, settings.axes) if sources * targets > settings.exact else (source, target)
+    rough = sources * targets > settings.exact
+    looked_at = roughly(source, target, settings.used_axes(sources * targets)) if rough else (source, target)
     forward = nearest(*looked_at, count, settings.rows(targets, source.device.type), generator)
     backward = nearest(*looked_at[::-1], count, settings.rows(sources, source.device.type), generator)
     del looked_at

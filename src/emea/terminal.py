@@ -112,6 +112,7 @@ def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -
         "alignment.tsv": "the links with confidence",
         "alignment.sssom.tsv": "the same as SSSOM",
         "alignment.nt": "the same as owl:sameAs",
+        "relations.tsv": "which relations are contained in which",
         "candidates.tsv": "the most probable counterparts of each source",
         "metrics.json": "the measures above and more",
         "rounds.jsonl": "what each round found",
@@ -137,6 +138,28 @@ def show_measures(measures: dict[str, Any]) -> None:
             figures = (f"{values[name]:.3f}" for name in ("hit@1", "hit@10", "mrr"))
             table.add_row(pool, decoding, *figures, f"{values['mr']:.1f}")
     out.print(table)
+
+
+def show_profile(found: dict[str, Any]) -> None:
+    """What two graphs have to offer."""
+    table = Table("", "source", "target", box=None)
+    counts = ("entities", "relations", "triples", "literals", "highest_degree")
+    for key in found["source"]:
+        cells = [found[side][key] for side in ("source", "target")]
+        shown = [
+            f"{cell:,}" if key in counts else f"{cell:g}" if key == "typical_degree" else f"{cell:.0%}"
+            for cell in cells
+        ]
+        table.add_row(key.replace("_", " "), *shown)
+    out.print(table)
+    out.print(
+        f"{found['seeds']:,} seeds, {found['shared values']:,} values that both have, "
+        f"{found['similar strings']:,} pairs of similar strings",
+        highlight=False,
+    )
+    out.print(f"a run takes about {found['memory'] / 1e9:.1f} GB and {found['seconds']:.0f} s", highlight=False)
+    for warning in found["warnings"]:
+        out.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_bench(found: dict[str, Any]) -> None:

@@ -1,0 +1,46 @@
+"""Relations are aligned by the links: equal ones, contained ones, and those that run the other way."""
+
+import numpy as np
+import pytest
+import torch
+
+import emea
+from emea.data import Alignment, Graph, Links, Task
+from emea.em import Result
+from emea.relations import relation_links
+
+COUNT = 12
+
+
+def result_of(confidence: float) -> Result:
+    """likes = mag; knows ⊇ likes; the target's "owned by" is the inverse of the source's "owns"."""
+    likes = [[number, 1, (number + 1) % COUNT] for number in range(COUNT)]
+    others = [[number, 0, (number + 2) % COUNT] for number in range(COUNT)]
+    knows = [[head, 0, tail] for head, _, tail in likes] + others
+    owns = [[number, 2, (number + 5) % COUNT] for number in range(COUNT)]
+    source = Graph.build(
+        [f"s{number:02d}" for number in range(COUNT)], ["knows", "likes", "owns"], np.array(knows + likes + owns)
+    )
+    mag = [[head, 0, tail] for head, _, tail in likes]
+    owned = [[tail, 1, head] for head, _, tail in owns]
+    target = Graph.build([f"t{number:02d}" for number in range(COUNT)], ["mag", "owned by"], np.array(mag + owned))
+    every = torch.arange(COUNT)
+    found = Alignment(every[2:], every[2:], torch.full((COUNT - 2,), confidence), torch.ones(COUNT - 2))
+    task = Task(source, target, Links.build(every[:2], every[:2]))
+    return Result(task, emea.Settings(), found, None, None)  # type: ignore[arg-type]
+
+
+def test_relations_are_contained_in_each_other_as_the_links_say() -> None:
+    table = relation_links(result_of(1.0))
+    rows = {(row["source"], row["target"]): row for row in table.to_pylist()}
+    assert set(rows) == {("likes", "mag"), ("knows", "mag"), ("owns", "^owned by")}
+    assert rows["likes", "mag"]["source_in_target"] == pytest.approx(1, abs=0.02)
+    assert rows["likes", "mag"]["target_in_source"] == pytest.approx(1, abs=0.02)
+    assert rows["knows", "mag"]["source_in_target"] == pytest.approx(0.5, abs=0.02)
+    assert rows["knows", "mag"]["target_in_source"] == pytest.approx(1, abs=0.02)
+    assert rows["owns", "^owned by"]["triples"] == pytest.approx(COUNT, rel=0.01)
+
+
+def test_doubtful_links_speak_less() -> None:
+    sure, doubtful = (relation_links(result_of(confidence)) for confidence in (1.0, 0.5))
+    assert max(doubtful["triples"].to_pylist()) < 0.6 * max(sure["triples"].to_pylist())

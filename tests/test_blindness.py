@@ -14,7 +14,9 @@ from emea.inputs import Inputs
 from emea.run import run
 from emea.settings import Settings, load
 
-BLIND_FILES = ("alignment.tsv", "candidates.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt", "seeds.tsv")
+BLIND_FILES = (
+    "alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt", "seeds.tsv",
+)  # fmt: skip
 QUICK = ["em.rounds=2"]
 
 

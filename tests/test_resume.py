@@ -24,7 +24,7 @@ from emea.run import finished, run
 from emea.settings import load
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
-RESULTS = ("alignment.tsv", "candidates.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
+RESULTS = ("alignment.tsv", "candidates.tsv", "relations.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
 CODE = """
 from pathlib import Path
 import sys

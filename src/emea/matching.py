@@ -43,7 +43,7 @@ def surest(confidence: Tensor, precision: float) -> Tensor:
     """
     ordered = confidence.double().sort(descending=True).values
     means = torch.cumsum(ordered, 0) / torch.arange(1, len(ordered) + 1, device=ordered.device)
-    kept = int((means >= precision - 1e-9).sum())  # means fall
+    kept = int((means >= precision - 1e-6).sum())  # means fall
     return confidence >= ordered[kept - 1] if kept else torch.zeros_like(confidence, dtype=torch.bool)
 
 

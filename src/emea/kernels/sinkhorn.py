@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -23,7 +25,7 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     weight = torch.exp((logits - peak[pairs.row]).clamp(min=FURTHEST))
     forward, backward = pairs.matrix(weight), pairs.transposed.matrix(weight)
     row_slack = torch.exp(slack - peak)[:, None]
-    column_slack = torch.exp(torch.full_like(logits[:1], slack)).expand(pairs.shape[1], 1)
+    column_slack = logits.new_full((pairs.shape[1], 1), math.exp(slack))
     row, column = logits.new_ones(pairs.shape[0], 1), logits.new_ones(pairs.shape[1], 1)
     for _ in range(iterations):  # the scale of a row without pairs is infinite, and nobody asks for it
         row = torch.addmm(row_slack, forward, column).reciprocal_()

@@ -15,7 +15,8 @@ from emea.run import run
 from emea.settings import Settings, load
 
 BLIND_FILES = (
-    "alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt", "seeds.tsv",
+    "alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt",
+    "seeds.tsv",
 )  # fmt: skip
 QUICK = ["em.rounds=2"]
 

@@ -62,7 +62,8 @@ def table(path: Path) -> pyarrow.Table:
 def test_the_folder_holds_what_it_should(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names == {
-        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv", "rounds.jsonl", "seeds.tsv",
+        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv", "rounds.jsonl",
+        "seeds.tsv",
         "settings.toml", "timings.jsonl",
     }  # fmt: skip
 

@@ -173,12 +173,11 @@ def show_bench(found: dict[str, Any]) -> None:
         + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in startup.items()),
         highlight=False,
     )
-    table = Table(Column("stage", no_wrap=True), "median", "from", "to", "memory", "work", "of limit", box=None)
+    table = Table(Column("stage", no_wrap=True), "median", "spread", "memory", "of limit", box=None)
     for stage in found["stages"]:
-        times = [_duration(stage[name]) for name in ("seconds", "fastest", "slowest")]
         share = "" if stage["share_of_limit"] is None else f"{stage['share_of_limit']:.0%}"
-        rate = f"{stage['work_per_second'] / 1e9:,.2f} G{stage['unit']}/s"
-        table.add_row(stage["stage"], *times, f"{stage['peak_bytes'] / 1e9:.2f} GB", rate, share)
+        spread = f"±{(stage['slowest'] - stage['fastest']) / 2 / stage['seconds']:.0%}"
+        table.add_row(stage["stage"], _duration(stage["seconds"]), spread, f"{stage['peak_bytes'] / 1e9:.2f} GB", share)
     out.print(table)
 
 
@@ -186,7 +185,7 @@ def show_comparison(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Two benchmarks side by side."""
     for name, found in (("before", before), ("after", after)):
         out.print(f"{name}: {found['machine']}; emea {found['versions']['emea']}", highlight=False)
-    headers = ("before", "after", "times as fast", "memory before", "after")
+    headers = ("before", "after", "speed-up", "memory", "after")
     table = Table(Column("stage", no_wrap=True), *headers, box=None)
     old = {stage["stage"]: stage for stage in before["stages"]}
     for stage in after["stages"]:

@@ -22,6 +22,7 @@ from emea.run import run
 from emea.settings import Settings, load
 
 SHORT = ["encoders.rrea.epochs=12", "encoders.rrea.more_epochs=6", "encoders.rrea.dimension=16", "em.rounds=2"]
+SHORT += ["em.settled=0"]
 RESULTS = ("alignment.tsv", "candidates.tsv", "rounds.jsonl")
 
 

@@ -134,11 +134,16 @@ class TrainedEncoder(Encoder):
             self.warm += 1
             self.epoch = epoch + 1
             self._average(self.epoch - epochs + max(1, round(self.training.average * epochs)))
+            if self.epoch == epochs:
+                self._settle()
             now = time.perf_counter()
             if now - reported >= REPORT or self.epoch == epochs:
                 reported = now
                 left = (now - started) / (self.epoch - first) * (epochs - self.epoch)
                 self.report(Progress(self.turn, self.epoch, epochs, float(total), len(pairs), left))
+
+    def _settle(self) -> None:
+        """The averages become the parameters."""
         with torch.no_grad():
             for name, value in self.averages.items():
                 self.parameters[name].copy_(value)

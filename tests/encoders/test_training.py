@@ -128,15 +128,20 @@ def test_rmsprop_averages_squares_over_both_fits() -> None:
 def test_a_fit_ends_with_the_average_of_its_last_epochs(share: float, epochs: int, stop: int | None) -> None:
     encoder, seen = build("rrea", average=share, epochs=8, more_epochs=8, learning_rate=0.02), []
     kept: dict[str, Tensor] = {}
+    average = encoder._average
+
+    def recorded(count: int) -> None:
+        seen.append({name: value.detach().clone() for name, value in encoder.parameters.items()})
+        average(count)
+
+    def watch(progress: Progress) -> None:
+        if progress.epoch == stop and len(seen) == stop:
+            kept.update(encoder.state())
+            raise KeyboardInterrupt
+
+    encoder._average = recorded  # type: ignore[method-assign]
     for _ in range(2):  # a later fit averages its own epochs only
         seen.clear()
-
-        def watch(progress: Progress) -> None:
-            seen.append({name: value.detach().clone() for name, value in encoder.parameters.items()})
-            if progress.epoch == stop and len(seen) == stop:
-                kept.update(encoder.state())
-                raise KeyboardInterrupt
-
         encoder.report = watch
         if stop is not None:
             with pytest.raises(KeyboardInterrupt):

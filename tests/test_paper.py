@@ -21,7 +21,7 @@ from emea.settings import ProbabilitySettings, Settings, load
 
 CPU = torch.device("cpu")
 ENTITIES, RELATIONS, TRIPLES = 60, 5, 150
-QUICK = ("encoders.rrea.epochs=60", "encoders.rrea.more_epochs=15", "encoders.rrea.dimension=24")
+QUICK = ("encoders.rrea.epochs=12", "encoders.rrea.more_epochs=15", "encoders.rrea.dimension=24")
 FIXED = "probability.sharpness=30.0"
 
 Pair = tuple[int, int]
@@ -86,7 +86,7 @@ def hits(beliefs: Counterparts, test: Sequence[Pair]) -> int:
 def test_the_loop_finds_nearly_all_pairs_and_more_than_the_encoder_alone(seed: int) -> None:
     task, test = toy(seed)
     first, last = usual(seed)[0], usual(seed)[-1]
-    assert hits(first.believed, test) < 0.8 * len(test)  # six seeds are few
+    assert hits(first.believed, test) < 0.8 * len(test)  # six seeds and twelve epochs are few
     assert hits(last.believed, test) >= 0.95 * len(test)
     assert hits(last.agreed, test) >= 0.95 * len(test)
     result = aligned(seed)[0]

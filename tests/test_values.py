@@ -152,10 +152,16 @@ def people(count: int, draw: random.Random) -> tuple[Task, dict[str, str]]:
     return Task(source, target, Links.empty()), {f"s{n:03d}": f"t{o:03d}" for n, o in enumerate(order)}
 
 
-def test_graphs_are_linked_without_seeds() -> None:
+@pytest.mark.parametrize("folds", [0, 10])
+def test_graphs_are_linked_without_seeds(folds: int) -> None:
     given, truth = people(150, random.Random(1))
     small = ["encoders.propagation.dimension=64", "encoders.propagation.paths=128", "em.rounds=3"]
-    result = emea.align(given, load(assignments=[*small, "evidence.kind=all"]))
+    chosen = load(assignments=[*small, "evidence.kind=all", f"probability.folds={folds}"])
+    seen: list[emea.Round] = []
+    result = emea.align(given, chosen, seen.append)
+    fitted = {ended.state.sharpness for ended in seen}
+    assert (fitted == {35.0}) == (folds == 0)  # with none hidden there is nothing to fit it to
+    assert not any(len(ended.trials) for ended in seen)  # labels are no truth
     table = result.to_arrow()
     found = dict(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
     right = sum(truth[source] == target for source, target in found.items())

@@ -24,13 +24,13 @@ from emea import __version__, plugins
 from emea.compatibility import combine, learn_weights, refine
 from emea.contracts import Encoder
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
+from emea.encoders.dual_amn import DualAMNSettings
 from emea.errors import InputError
 from emea.kernels.nearest import multiplies_halves
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
 from emea.rulebook import Rulebook
 from emea.settings import Settings
 from emea.similarity import search
-from emea.training import TrainedEncoder
 
 Unit = Literal["flop", "byte", "pair"]
 ENTITIES, TRIPLES, RELATIONS, SEEDS = 20_000, 80_000, 300, 1_000  # of the synthetic graphs, each
@@ -174,25 +174,21 @@ def _stages(task: Task, device: torch.device) -> Iterator[Stage]:
 
 
 def _training(name: str, graphs: Task, seeds: Links, epochs: int, device: torch.device) -> Stage:
-    """Epochs of a trained encoder; the least to do is to read and write its output, forth and back, once for each."""
+    """Epochs of a trained encoder. The least to do: of Dual-AMN three products of matrices for each side of a batch's
+    pairs, of others to read and write the output, forth and back."""
     encoder = _encoder(name, graphs, device, epochs=epochs, more_epochs=epochs)
-    assert isinstance(encoder, TrainedEncoder)
     entities = len(graphs.source.entities) + len(graphs.target.entities)
-    features = encoder.features(encoder.training)
-    steps = len(list(encoder_batches(encoder, seeds)))
-    if name == "dual_amn":
-        batch = min(len(seeds), encoder.training.batch)  # type: ignore[attr-defined]
-        work: float = 3 * 2 * 2 * batch * entities * features  # three products of matrices for each side of a pair
-        return Stage("dual_amn: a batch", lambda: encoder.fit(seeds, _draw()), work, "flop", epochs * steps)
-    return Stage(
-        f"{name}: an epoch", lambda: encoder.fit(seeds, _draw()), 4.0 * 4 * entities * features, "byte", epochs
-    )
+    size = entities * encoder.features(encoder.Settings())
 
+    def run() -> Embeddings:
+        return encoder.fit(seeds, torch.Generator().manual_seed(0))
 
-def encoder_batches(encoder: TrainedEncoder, seeds: Links) -> Iterator[int]:
-    """One number for each step of an epoch."""
-    least, batch = getattr(encoder.training, "least_pairs", 1), getattr(encoder.training, "batch", len(seeds))
-    yield from range(-(-max(least, len(seeds)) // batch))
+    settings = encoder.Settings()
+    if isinstance(settings, DualAMNSettings):
+        pairs = max(settings.least_pairs, len(seeds))
+        steps = -(-pairs // settings.batch)
+        return Stage(f"{name}: a batch", run, 3 * 2 * 2 * min(pairs, settings.batch) * size, "flop", epochs * steps)
+    return Stage(f"{name}: an epoch", run, 4.0 * 4 * size, "byte", epochs)
 
 
 def _encoder(name: str, graphs: Task, device: torch.device, **settings: int) -> Encoder:
@@ -202,10 +198,6 @@ def _encoder(name: str, graphs: Task, device: torch.device, **settings: int) -> 
 
 def _considered(believed: Counterparts, known: Links, settings: Settings) -> Counterparts:
     return clamp(most_probable(believed, settings.compatibility.candidates), known)
-
-
-def _draw() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
 
 
 def synthetic(seed: int = 0) -> Task:

@@ -100,9 +100,8 @@ def rounds(
         before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
         fitted_to, shown = held_out, pseudo
-        if not len(seeds) and number < settings.em.rounds:  # nobody knows better than the last round
-            hides = torch.rand(len(pseudo), generator=generator).to(device) * settings.probability.folds < 1
-            fitted_to, shown = pseudo[hides], pseudo[~hides]
+        if not len(seeds) and not len(held_out) and number < settings.em.rounds:
+            fitted_to, shown = _hidden_labels(pseudo, settings.probability, generator)
 
         embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator).to(device)
         embeddings = _without_values(_kept_contract(embeddings, graphs, settings.em.encoder), graphs)
@@ -226,6 +225,14 @@ def _folds(seeds: Links, settings: ProbabilitySettings, generator: torch.Generat
         return [seeds[:0]]
     order = torch.randperm(len(seeds), generator=generator).to(seeds.source.device)
     return [seeds[part] for part in order.tensor_split(count)]
+
+
+def _hidden_labels(labels: Links, settings: ProbabilitySettings, generator: torch.Generator) -> tuple[Links, Links]:
+    """Where no pair is known nobody knows better than the last round: a fold of its labels, and the others."""
+    if settings.folds < 2:
+        return labels[:0], labels
+    hidden = torch.rand(len(labels), generator=generator).to(labels.source.device) * settings.folds < 1
+    return labels[hidden], labels[~hidden]
 
 
 def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:

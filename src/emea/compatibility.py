@@ -52,14 +52,17 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
     Each side comes with ŷ: the row of each entity's sample, NONE or UNDECIDED; undecided entities do not count. The
     ridge keeps Φ finite where the samples follow the rules without exception.
     """
-    rules = sides[0][0].values.shape[1]
-    weights = torch.ones(rules, dtype=torch.float64, device=sides[0][0].values.device)
+    device, rules = sides[0][0].values.device, sides[0][0].values.shape[1]
+    identity = torch.eye(rules, dtype=torch.float64, device=device)
+    weights, observed, decided = identity.new_ones(rules), identity.new_zeros(rules), []
+    for factors, sample in sides:
+        observed = observed + (factors.values[sample[sample >= 0]] - factors.none).sum(0)
+        decided.append(factors[(sample != UNDECIDED)[factors.candidates.source]])
     for _ in range(steps):
-        gradient, curvature = -ridge * weights, ridge * torch.eye(rules, dtype=torch.float64, device=weights.device)
-        for factors, sample in sides:
-            expected, covariance = _moments(factors, weights, sample != UNDECIDED)
-            gradient = gradient + (factors.values[sample[sample >= 0]] - factors.none).sum(0) - expected
-            curvature = curvature + covariance
+        gradient, curvature = observed - ridge * weights, ridge * identity
+        for factors in decided:
+            expected, covariance = _moments(factors, weights)
+            gradient, curvature = gradient - expected, curvature + covariance
         free = (weights > SMALLEST_WEIGHT) | (gradient > 0)  # the others stay at the floor they press against
         if not bool(free.any()) or float(gradient[free].abs().max()) < 1e-6:
             break
@@ -71,14 +74,12 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
     return weights
 
 
-def _moments(factors: Factors, weights: Tensor, decided: Tensor) -> tuple[Tensor, Tensor]:
-    """Σ over the decided entities of E[g] under the conditional, [rules], and of Cov[g], [rules, rules]."""
-    pairs = factors.candidates
-    counted = decided[pairs.source]
-    probability = factors.conditional(weights)[counted, None]
-    values = factors.values[counted] - factors.none
-    mean = values.new_zeros(pairs.sources, values.shape[1]).index_add_(0, pairs.source[counted], probability * values)
-    return mean.sum(0), (probability * values).T @ values - mean.T @ mean
+def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ over the entities of E[g] under the conditional, [rules], and of Cov[g], [rules, rules]."""
+    pairs, values = factors.candidates, factors.values - factors.none
+    shares = factors.conditional(weights)[:, None] * values
+    mean = values.new_zeros(pairs.sources, values.shape[1]).index_add_(0, pairs.source, shares)
+    return mean.sum(0), shares.T @ values - mean.T @ mean
 
 
 def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:

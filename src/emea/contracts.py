@@ -83,6 +83,7 @@ class Rule(ABC):
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
     indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, where it has more than one
+    symmetric: bool = False  # says the same of each pair seen from either side, and need be asked from one only
 
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -24,14 +25,14 @@ class Rulebook:
         self.settings = settings
         self.entities = [len(graph.entities) - graph.values for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
-        self.forward = [
-            (name, plugins.find("rules", name, Rule)(task, settings.rule_settings(name), device))
-            for name in settings.em.rules
-        ]
-        self.backward = [
-            (name, plugins.find("rules", name, Rule)(task.swap(), settings.rule_settings(name), device))
-            for name in settings.em.rules * self.both_ways
-        ]
+        self.forward = self._rules(settings.em.rules, task, device)
+        lopsided = [name for name, rule in self.forward.items() if not rule.symmetric]
+        self.backward = self._rules(lopsided if self.both_ways else [], task.swap(), device)
+
+    def _rules(self, names: Sequence[str], task: Task, device: torch.device) -> dict[str, Rule]:
+        return {
+            name: plugins.find("rules", name, Rule)(task, self.settings.rule_settings(name), device) for name in names
+        }
 
     def factors(
         self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links
@@ -40,36 +41,41 @@ class Rulebook:
         entities. Labelled ones count there with their nearest others as rivals, which are not believed in."""
         rivals = nearest_only(nearest[nearest.touches(known)], self.settings.compatibility.candidates)
         judged, believed_in = add_impossible(beliefs, rivals)
+        forward = _said(self.forward, judged, embeddings)
+        backward = {**forward, **_said(self.backward, judged.swap(), embeddings.swap())} if self.both_ways else {}
         learning, sides = [], []
-        for rules, seen, space, labelled, entities in (
-            (self.forward, judged, embeddings, known.source, self.entities[0]),
-            (self.backward, judged.swap(), embeddings.swap(), known.target, self.entities[1]),
+        for said, seen, labelled, entities in (
+            (forward, judged, known.source, self.entities[0]),
+            (backward, judged.swap(), known.target, self.entities[1]),
         ):
-            factors = self._factors(rules, seen, space)
+            factors = self._factors(seen, said)
             sides.append(factors[believed_in])
-            if rules:
+            if said:
                 own = believed_in | torch.isin(seen.candidates.source, labelled)
                 own = own & (seen.candidates.source < entities)  # values are no entities whose counterpart is asked for
                 learning.append((factors[own], most_likely(seen[own])))
         return sides[0], sides[1], learning
 
-    def _factors(self, rules: list[tuple[str, Rule]], beliefs: Counterparts, embeddings: Embeddings) -> Factors:
+    def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
-        if not rules:  # nobody speaks: all counterparts alike, "none" no better
-            silent = torch.zeros(len(beliefs.forward), len(weight_names(self.settings)), dtype=torch.float64)
-            return Factors(beliefs.candidates, silent.to(beliefs.forward.device), 0.0, slack)
-        columns = []
-        for name, rule in rules:
-            values = rule.factors(beliefs, embeddings).double()
-            values = values[:, None] if values.ndim == 1 else values
-            expected = [len(beliefs.forward), len(rule.indicators)]
-            if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
-                raise PluginError(
-                    f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers"
-                )
-            columns.append(values)
-        return Factors(beliefs.candidates, torch.cat(columns, 1), none, slack)
+        if not said:  # nobody speaks: all counterparts alike, "none" no better
+            silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
+            return Factors(beliefs.candidates, silent, 0.0, slack)
+        return Factors(beliefs.candidates, torch.cat([said[name] for name in self.forward], 1), none, slack)
+
+
+def _said(rules: dict[str, Rule], beliefs: Counterparts, embeddings: Embeddings) -> dict[str, Tensor]:
+    """What each rule says of each pair, [pairs, indicators] each."""
+    said = {}
+    for name, rule in rules.items():
+        values = rule.factors(beliefs, embeddings).double()
+        values = values[:, None] if values.ndim == 1 else values
+        expected = [len(beliefs.forward), len(rule.indicators)]
+        if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
+            raise PluginError(f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers")
+        said[name] = values
+    return said
 
 
 def weight_names(settings: Settings) -> list[str]:

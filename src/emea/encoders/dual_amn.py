@@ -19,6 +19,7 @@ from emea.kernels.messages import take
 from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
+SMALLEST = 1e-12  # keeps a division by nothing a number
 
 
 class DualAMNSettings(ReflectionSettings):
@@ -91,10 +92,12 @@ class DualAMN(ReflectionEncoder):
             along = reflections.along(depths[-1], directions)
             depths.append(torch.tanh(reflections.gather(attention, along, depths[-1], directions)))
         h, proxies = torch.cat(depths, 1), self.parameters[f"{view}.proxies"]
-        nearness = torch.softmax(normalize(h, dim=1) @ normalize(proxies, dim=1).T, 1)  # β
-        remainder = h - nearness @ proxies  # h'
-        gate = torch.sigmoid(remainder @ self.parameters[f"{view}.gate"] + self.parameters[f"{view}.bias"])  # η
-        return gate * h + (1 - gate) * remainder
+        length = torch.linalg.vector_norm(h, dim=1, keepdim=True).clamp(min=SMALLEST)
+        nearness = torch.softmax(h @ normalize(proxies, dim=1).T / length, 1)  # β
+        shared = nearness @ proxies
+        remainder = h - shared  # h'
+        gate = torch.sigmoid(torch.addmm(self.parameters[f"{view}.bias"], remainder, self.parameters[f"{view}.gate"]))
+        return torch.addcmul(remainder, gate, shared)  # η∘h + (1 − η)∘h', since h = h' + Σ β q
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
         """Batches of the pairs in random order, repeated to `least_pairs` where there are fewer."""
@@ -122,7 +125,7 @@ class _HardestFirst(Function):
         context: Any, output: Tensor, left: Tensor, right: Tensor, weight: Tensor, settings: DualAMNSettings
     ) -> Tensor:
         gradient, total = torch.zeros_like(output), output.new_zeros(())
-        square, pushed = (output * output).sum(1), output.new_zeros(len(output))
+        square, pushed = torch.linalg.vector_norm(output, dim=1).square(), output.new_zeros(len(output))
         for here, there in ((left, right), (right, left)):
             for rows in torch.split(torch.arange(len(here), device=here.device), _HardestFirst.BLOCK):
                 loss, pull, push = _hardest_first(output, square, here[rows], there[rows], settings)

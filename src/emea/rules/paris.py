@@ -52,6 +52,7 @@ class PARIS(Rule):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, PARISSettings)
         self.settings = settings
+        self.symmetric = settings.evidence == "both" and settings.scope == "own"
         self.source, self.target = Edges.build(task.source, device), Edges.build(task.target, device)
         self.source_functionality = self.source.inverse_functionality()
         self.target_functionality = self.target.inverse_functionality()
@@ -104,6 +105,9 @@ class PARIS(Rule):
         counterpart = torch.cat([evidence.equal.target[equal], target[loop_pair]])
         equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
         joined, *edges = self.target.between(target[pair], counterpart)
+        if self.settings.evidence == "both":  # what both sides believe: were e the same as e', nobody else were
+            alone = (counterpart[joined] != target[pair[joined]]) | (equal[joined] == ITSELF)
+            joined, edges = joined[alone], [column[alone] for column in edges]
         row, target_edge = expand(*edges)  # × edges e' → n'
         row = joined[row]
         pair, edge, equal = pair[row], edge[row], equal[row]

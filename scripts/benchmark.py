@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).parents[1]
+from _records import commit, write_sections
+
 EMEA = str(Path(sys.executable).with_name("emea"))
 SPLITS = (0, 1, 2)
 TRIPLES = 1_000_000
@@ -185,12 +186,7 @@ def main() -> None:
             runs.append(measure(EMEA, "align", *given, "--json", "--out", f"{folder}/{split}"))
             print(runs[-1].command, f"{runs[-1].seconds:.0f} s", flush=True)
         large = measure(EMEA, "align", "--data", str(data / "contea" / "fr_en"), "--json", "--out", f"{folder}/contea")
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    path = REPOSITORY / "docs" / "results.md"
-    _, models, section = path.read_text(encoding="utf-8").partition("\n## The paper's models")  # of scripts/models.py
-    path.write_text(page(demo, runs, large, reading, commit.stdout.strip()) + models + section, encoding="utf-8")
+    write_sections(page(demo, runs, large, reading, commit()))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,6 @@ measures nothing.
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +17,10 @@ from typing import Any
 import torch
 
 import emea
+from _records import forget, measure_missing, options, read_cells, write_sections
 from emea.evaluation import paired_t_test, realistic_ranks
 from emea.settings import load
 
-REPOSITORY = Path(__file__).parents[1]
 SPLIT = 0
 
 
@@ -79,7 +75,7 @@ def cells() -> list[Cell]:
     ]
 
 
-def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor], commit: str) -> dict[str, Any]:
+def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor]) -> dict[str, Any]:
     """Run one cell; `ranks` keeps those of each for comparison."""
     task, reference = emea.read_benchmark(data / "dbp15k" / "zh_en", ratio=cell.ratio, split=SPLIT)
     given = {"em": {"encoder": cell.encoder} | ({} if cell.rounds is None else {"rounds": cell.rounds})}
@@ -91,10 +87,10 @@ def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor],
     ranks[cell.name] = realistic_ranks(result, reference, "test targets", "csls")
     found = {
         "command": cell.command,
-        "commit": commit,
         "seconds": seconds,
         "rounds": result.last.number,
         "ranking": {pool: decodings["csls"] for pool, decodings in measures.items()},
+        "shown": f"{measures['test targets']['csls']['hit@1']:.4f}",
     }
     if cell.compared_with in ranks:
         difference, p_value = paired_t_test(ranks[cell.name], ranks[cell.compared_with])
@@ -102,8 +98,9 @@ def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor],
     return found
 
 
-def page(measured: dict[str, Any], about: str) -> str:
+def page(measured: dict[str, Any]) -> str:
     """The cells as Markdown."""
+    about = "; ".join(sorted({found["machine"] for found in measured.values()}))
     lines = [
         "| run | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | rounds | time | commit |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -141,48 +138,18 @@ Paired two-tailed t-test on the reciprocal ranks of the test pairs:
 """
 
 
-def write_section(text: str) -> None:
-    """Put a section of docs/results.md, from its heading to the next one of its rank, in the place of the last one."""
-    path = REPOSITORY / "docs" / "results.md"
-    heading = text.splitlines()[0]
-    first, *others = path.read_text(encoding="utf-8").split("\n## ")
-    kept = [first, *(section for section in others if not f"## {section}".startswith(heading))]
-    path.write_text("\n## ".join([*(part.rstrip("\n") + "\n" for part in kept), text[3:]]), encoding="utf-8")
-
-
 def main() -> None:
     """Measure what is missing, within the time, and write it down."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", nargs="?", type=Path, default=REPOSITORY / ".data")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--minutes", type=float, default=60.0, help="no cell is begun after this")
-    parser.add_argument("--cells", type=Path, default=REPOSITORY / "docs" / "models.json")
-    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
-    parser.add_argument("--commit", help="of this tree, where git cannot tell")
-    options = parser.parse_args()
-    kept = json.loads(options.cells.read_text(encoding="utf-8")) if options.cells.exists() else {}
-    measured: dict[str, Any] = kept.get("cells", {})
-    if options.page:
-        write_section(page(measured, kept["about"]))
+    chosen = options(__doc__, "models.json")
+    if chosen.page:
+        write_sections(page(read_cells(chosen.cells)))
         return
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    told = (
-        subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-        if not options.commit
-        else None
-    )
-    commit = told.stdout.strip() if told else options.commit
-    card = torch.cuda.get_device_name() if options.device.startswith("cuda") else platform.machine()
-    about = f"torch {torch.__version__}, {card}"
-    begun, ranks = time.monotonic(), {}
-    for cell in cells():
-        waits = cell.compared_with is not None and cell.compared_with not in ranks
-        needed = any(other.compared_with == cell.name and other.name not in measured for other in cells())
-        if (cell.name in measured and not needed) or waits or time.monotonic() - begun > 60 * options.minutes:
-            continue
-        measured[cell.name] = measure(cell, options.data, options.device, ranks, commit)
-        options.cells.write_text(json.dumps({"about": about, "cells": measured}, indent=1) + "\n", encoding="utf-8")
-        print(f"{cell.name}: {measured[cell.name]['ranking']['test targets']['hit@1']:.4f}", flush=True)
+    every, ranks = {cell.name: cell for cell in cells()}, {}
+    missing = every.keys() - read_cells(chosen.cells).keys()
+    again = {cell.compared_with for cell in every.values() if cell.name in missing}  # ranks are not kept
+    if again - missing:
+        forget(chosen.cells, again)
+    measure_missing(every, lambda name: measure(every[name], chosen.data, chosen.device, ranks), chosen)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from _records import commit, write_sections
 from emea import Graph, read_example
 from emea.data import Links, Task
 from emea.formats import read_graph, read_pairs
 from emea.formats.rdf import RDF
-from models import REPOSITORY, write_section
 
 EMEA = str(Path(sys.executable).with_name("emea"))
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -122,12 +122,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         cases = [*oaei(data), world(Path(folder))]
         rows = [line for case in cases for line in measure(case, Path(folder))]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    write_section(f"""## Without seeds
+    write_sections(f"""## Without seeds
 
-Made by `python scripts/no_seeds.py`, by nothing else, at commit {commit.stdout.strip()}; `emea align SOURCE TARGET`,
+Made by `python scripts/no_seeds.py`, by nothing else, at commit {commit()}; `emea align SOURCE TARGET`,
 default settings, no known pair: names and values start the loop. Precision / recall / F1 in both readings; *strict*
 counts every link from an entity whose class the reference has. *world* is CLDR with German labels and GeoNames with
 English ones; its languages and zones have little but structure, and not all entities of CLDR are in GeoNames.

@@ -16,6 +16,7 @@ from emea.compatibility import combine, labels, learn_weights, refine, sample, w
 from emea.contracts import Encoder, Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links, Task
 from emea.errors import InputError, PluginError
+from emea.kernels.segments import segment_best
 from emea.matching import Calibration, match, mutual_best
 from emea.probability import clamp, counterparts, fit_sharpness, most_probable
 from emea.rulebook import Rulebook
@@ -249,14 +250,15 @@ def pseudo_labels(
 ) -> Links:
     """What the encoder shall learn next: pairs agreed on, the best of each other and sure enough, weighted by how sure
     they are; or, for every source, the best of q* or a sample from it."""
-    if settings.labels == "agreed":
-        rows, weight = mutual_best(agreed), agreed.confidence
-        rows = rows[weight[rows] >= settings.minimum]
-    else:
-        rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
-        weight = torch.ones_like(agreed.confidence)
     pairs = agreed.candidates
-    return Links.build(pairs.source[rows], pairs.target[rows], weight[rows])
+    if settings.labels in {"agreed", "one-sided"}:
+        best = segment_best(pairs.source, pairs.sources, agreed.forward)
+        rows = mutual_best(agreed) if settings.labels == "agreed" else best[best >= 0]
+        rows = rows[agreed.confidence[rows] >= settings.minimum]
+        found = Links.build(pairs.source[rows], pairs.target[rows], agreed.confidence[rows])
+        return found if settings.weighted else found.certain()
+    rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
+    return Links.build(pairs.source[rows], pairs.target[rows])
 
 
 def _without(links: Links, seeds: Links) -> Links:

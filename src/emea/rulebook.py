@@ -44,13 +44,13 @@ class Rulebook:
         forward = _said(self.forward, judged, embeddings)
         backward = {**forward, **_said(self.backward, judged.swap(), embeddings.swap())} if self.both_ways else {}
         learning, sides = [], []
-        for said, seen, labelled, entities in (
-            (forward, judged, known.source, self.entities[0]),
-            (backward, judged.swap(), known.target, self.entities[1]),
+        for counts, said, seen, labelled, entities in (
+            (True, forward, judged, known.source, self.entities[0]),
+            (self.both_ways, backward, judged.swap(), known.target, self.entities[1]),
         ):
             factors = self._factors(seen, said)
             sides.append(factors[believed_in])
-            if said:
+            if counts:
                 own = believed_in | torch.isin(seen.candidates.source, labelled)
                 own = own & (seen.candidates.source < entities)  # values are no entities whose counterpart is asked for
                 learning.append((factors[own], most_likely(seen[own])))
@@ -59,9 +59,9 @@ class Rulebook:
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
-        if not said:  # nobody speaks: all counterparts alike, "none" no better
+        if not said:  # nobody speaks: all counterparts are alike, and nothing speaks for "none"
             silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
-            return Factors(beliefs.candidates, silent, 0.0, slack)
+            return Factors(beliefs.candidates, silent, 0.0, LOWEST)
         return Factors(beliefs.candidates, torch.cat([said[name] for name in self.forward], 1), none, slack)
 
 

@@ -102,14 +102,15 @@ class EMSettings(_Stage):
 
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
     rules: tuple[str, ...] = Field(
-        ("paris",), min_length=1, description="files in rules/, or module:Class; several by commas"
+        ("paris",), description="files in rules/, or module:Class; several by commas; none leave the encoder alone"
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
-    labels: Literal["agreed", "best", "sampled"] = Field(
+    labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
         "agreed",
-        description="pseudo-labels: what encoder and rules agree on, mutual and sure enough; or, for every source, the "
-        "best of q* or a sample from it (Algorithm 1)",
+        description="pseudo-labels: what encoder and rules agree on, sure enough and the best of both sides, or of the "
+        "source alone; or, for every source, the best of q* or a sample from it (Algorithm 1)",
     )
+    weighted: bool = Field(True, description="agreed pseudo-labels weigh as much as they are sure, or all the same")
     minimum: float = Field(0.8, ge=0, le=1, description="agreed pseudo-labels with less confidence are left out")
     settled: float = Field(
         0.0, ge=0, le=1, description="rounds end when less than this share of the pseudo-labels has changed"
@@ -118,7 +119,7 @@ class EMSettings(_Stage):
     @field_validator("rules", mode="before")
     @classmethod
     def _by_commas(cls, value: Any) -> Any:
-        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 class MatchingSettings(_Stage):
@@ -171,6 +172,7 @@ class Settings(_Stage):
 
 PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaults
     "fast": {},
+    "best": {"em": {"encoder": "committee", "rounds": 9}},  # propagation first, then with it Dual-AMN and RREA
     "paper": {  # Guiding Neural Entity Alignment with Compatibility; why argmax and the own factor: docs/log.md
         "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},

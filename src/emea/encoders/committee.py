@@ -1,0 +1,106 @@
+"""A committee: several encoders fitted to the same pairs, whose similarities add up."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field, field_validator, model_validator
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from emea import plugins
+from emea.contracts import Encoder, PluginSettings, Progress, Size
+from emea.data import Embeddings, Links, Task
+
+
+class CommitteeSettings(PluginSettings):
+    """Who sits in it, and how much each has to say."""
+
+    members: tuple[str, ...] = Field(
+        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first begins alone"
+    )
+    weights: dict[str, float] = Field(default_factory=dict, description="of their similarities; 1 if unset")
+    alone: int = Field(6, ge=0, description="fits before the others join, so that they need not learn from few pairs")
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict, description="the members' own settings by name")
+
+    @model_validator(mode="after")
+    def _known(self) -> CommitteeSettings:
+        for name in {*self.members, *self.settings, *self.weights}:
+            self.of(name)
+        return self
+
+    @field_validator("members", mode="before")
+    @classmethod
+    def _by_commas(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    def of(self, name: str) -> PluginSettings:
+        """A member's own settings."""
+        return plugins.find("encoders", name, Encoder).Settings(**self.settings.get(name, {}))
+
+
+class Committee(Encoder):
+    """With x_m the vector of an entity by member m, of length 1, the committee's is the concatenation of all √w_m·x_m:
+    its cosines are the weighted means of the members'."""
+
+    Settings: ClassVar[type[PluginSettings]] = CommitteeSettings
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        """Those of all members."""
+        assert isinstance(settings, CommitteeSettings)
+        return sum(_plugin(name).features(settings.of(name)) for name in settings.members)
+
+    @classmethod
+    def work(cls, settings: PluginSettings, size: Size, fits: int) -> float:
+        """That of all members."""
+        assert isinstance(settings, CommitteeSettings)
+        first, *others = settings.members
+        work = _plugin(first).work(settings.of(first), size, fits)
+        later = fits - settings.alone
+        return work + sum(_plugin(name).work(settings.of(name), size, later) for name in others if later > 0)
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, CommitteeSettings)
+        self.settings, self.fits = settings, 0
+        self.members = {name: _plugin(name)(task, settings.of(name), device) for name in settings.members}
+
+    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+        """Fit each member that has joined, and put their vectors together."""
+        (first, begins), *others = self.members.items()
+        begins.report = self._report
+        space = begins.fit(pairs, generator)
+        self.fits += 1
+        if self.fits <= self.settings.alone or not others:
+            return space
+        spaces = {first: space}
+        for name, member in others:
+            member.report = self._report
+            spaces[name] = member.fit(pairs, generator)
+        weighted = [(self.settings.weights.get(name, 1.0) ** 0.5, space) for name, space in spaces.items()]
+        return Embeddings(
+            normalize(torch.cat([weight * space.source for weight, space in weighted], 1), dim=1),
+            normalize(torch.cat([weight * space.target for weight, space in weighted], 1), dim=1),
+        )
+
+    def _report(self, progress: Progress) -> None:
+        self.report(progress)
+
+    def state(self) -> dict[str, Tensor]:
+        """That of all members, and how often they met."""
+        states = {f"{name}/{key}": value for name, one in self.members.items() for key, value in one.state().items()}
+        return {**states, "fits": torch.tensor(self.fits)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take up a state again."""
+        if not state:
+            return
+        self.fits = int(state["fits"])
+        for name, member in self.members.items():
+            prefix = f"{name}/"
+            member.restore({key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)})
+
+
+def _plugin(name: str) -> type[Encoder]:
+    return plugins.find("encoders", name, Encoder)

@@ -152,13 +152,11 @@ class Settings(_Stage):
     def encoder_settings(self) -> PluginSettings:
         """The chosen encoder's own settings."""
         name = self.em.encoder
-        return _plugin_settings(
-            f"encoders.{name}", plugins.find("encoders", name, Encoder), self.encoders.get(name, {})
-        )
+        return plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), self.encoders.get(name, {}))
 
     def rule_settings(self, name: str) -> PluginSettings:
         """A rule's own settings."""
-        return _plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), self.rules.get(name, {}))
+        return plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), self.rules.get(name, {}))
 
     def resolved(self) -> dict[str, Any]:
         """Every setting with its value, those of the chosen encoder and rules included."""
@@ -199,9 +197,9 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
     except ValidationError as error:
         raise _explained(error, Settings, "") from error
     for name in settings.encoders:
-        _plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
+        plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
     for name in settings.rules:
-        _plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
+        plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
     settings.resolved()  # the chosen encoder and rules exist
     return settings
 
@@ -239,7 +237,8 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _plugin_settings(place: str, plugin: type[Encoder] | type[Rule], values: dict[str, Any]) -> PluginSettings:
+def plugin_settings(place: str, plugin: type[Encoder] | type[Rule], values: dict[str, Any]) -> PluginSettings:
+    """A plug-in's settings from values that stand at a place such as encoders.rrea."""
     try:
         return plugin.Settings(**values)
     except ValidationError as error:

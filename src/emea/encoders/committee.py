@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea import plugins
-from emea.contracts import Encoder, PluginSettings, Progress, Size
+from emea.contracts import Encoder, PluginSettings, Size
 from emea.data import Embeddings, Links, Task
+from emea.settings import plugin_settings
 
 
 class CommitteeSettings(PluginSettings):
@@ -37,7 +38,7 @@ class CommitteeSettings(PluginSettings):
 
     def of(self, name: str) -> PluginSettings:
         """A member's own settings."""
-        return plugins.find("encoders", name, Encoder).Settings(**self.settings.get(name, {}))
+        return plugin_settings(f"encoders.committee.settings.{name}", _plugin(name), self.settings.get(name, {}))
 
 
 class Committee(Encoder):
@@ -64,33 +65,37 @@ class Committee(Encoder):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, CommitteeSettings)
         self.settings, self.fits = settings, 0
+        self.before: dict[str, dict[str, Tensor]] = {}  # states of the members that have done their part in this fit
         self.members = {name: _plugin(name)(task, settings.of(name), device) for name in settings.members}
 
     def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
         """Fit each member that has joined, and put their vectors together."""
-        (first, begins), *others = self.members.items()
-        begins.report = self._report
-        space = begins.fit(pairs, generator)
-        self.fits += 1
-        if self.fits <= self.settings.alone or not others:
-            return space
-        spaces = {first: space}
-        for name, member in others:
-            member.report = self._report
-            spaces[name] = member.fit(pairs, generator)
-        weighted = [(self.settings.weights.get(name, 1.0) ** 0.5, space) for name, space in spaces.items()]
-        return Embeddings(
-            normalize(torch.cat([weight * space.source for weight, space in weighted], 1), dim=1),
-            normalize(torch.cat([weight * space.target for weight, space in weighted], 1), dim=1),
+        names = list(self.members)[: 1 if self.fits < self.settings.alone else None]
+        spaces = [self._fit(name, pairs, generator) for name in names]
+        self.fits, self.before = self.fits + 1, {}
+        if len(spaces) == 1:
+            return spaces[0]
+        weights = [self.settings.weights.get(name, 1.0) ** 0.5 for name in names]
+        source, target = (
+            normalize(torch.cat([weight * side for weight, side in zip(weights, sides, strict=True)], 1), dim=1)
+            for sides in ([space.source for space in spaces], [space.target for space in spaces])
         )
+        return Embeddings(source, target)
 
-    def _report(self, progress: Progress) -> None:
-        self.report(progress)
+    def _fit(self, name: str, pairs: Links, generator: torch.Generator) -> Embeddings:
+        member = self.members[name]
+        member.report = lambda progress: self.report(progress)
+        state = member.state()
+        space = member.fit(pairs, generator)
+        self.before[name] = state
+        return space
 
     def state(self) -> dict[str, Tensor]:
-        """That of all members, and how often they met."""
-        states = {f"{name}/{key}": value for name, one in self.members.items() for key, value in one.state().items()}
-        return {**states, "fits": torch.tensor(self.fits)}
+        """That of all members, and how often they met. In the middle of a fit a member that has done its part is as it
+        was before, and will do it again."""
+        states = {name: self.before.get(name, member.state()) for name, member in self.members.items()}
+        parts = {f"{name}/{key}": value for name, state in states.items() for key, value in state.items()}
+        return {**parts, "fits": torch.tensor(self.fits)}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take up a state again."""

@@ -84,7 +84,7 @@ class Committee(Encoder):
 
     def _fit(self, name: str, pairs: Links, generator: torch.Generator) -> Embeddings:
         member = self.members[name]
-        member.report = lambda progress: self.report(progress)
+        member.report = self.report
         state = member.state()
         space = member.fit(pairs, generator)
         self.before[name] = state

@@ -19,10 +19,12 @@ from emea.evaluation import (
     alignment_measures,
     answer,
     calibration_error,
+    curve,
     evaluate,
     paired_t_test,
     ranking_measures,
     ranks,
+    reliability,
 )
 from emea.settings import Settings, SimilaritySettings
 from emea.similarity import search
@@ -220,9 +222,44 @@ def test_links_in_both_readings_without_the_seeds() -> None:
     assert strict["calibration error"] == pytest.approx((0.1 + 0.7 + 0.4 + 0.8) / 4)
 
 
+@given(st.integers(1, 400), st.integers(1, 8), st.randoms(use_true_random=False))
+@SMALL
+def test_the_curve_is_what_accepting_the_surest_gives(count: int, levels: int, chance: random.Random) -> None:
+    confidence = [chance.randint(0, levels * 40) / (levels * 40) for _ in range(count)]
+    right = [chance.random() < value for value in confidence]
+    points = curve(torch.tensor(confidence), torch.tensor(right), known=count + 3)
+    assert len(points) <= 100
+    assert points[-1]["links"] == count
+    assert [point["confidence"] for point in points] == sorted({point["confidence"] for point in points}, reverse=True)
+    for point in points:
+        accepted = [good for value, good in zip(confidence, right, strict=True) if value >= point["confidence"] - 1e-6]
+        assert point["links"] == len(accepted)
+        assert point["precision"] == pytest.approx(sum(accepted) / len(accepted))
+        assert point["recall"] == pytest.approx(sum(accepted) / (count + 3))
+
+
+def test_bins_of_reliability_hold_all_links_and_their_order() -> None:
+    chance = random.Random(0)
+    confidence = torch.tensor([chance.random() for _ in range(100)], dtype=torch.float64)
+    bins = reliability(confidence, confidence > 0.7)
+    assert sum(one["links"] for one in bins) == 100
+    assert max(one["links"] for one in bins) - min(one["links"] for one in bins) <= 1
+    assert [one["confidence"] for one in bins] == sorted(one["confidence"] for one in bins)
+    assert bins[0]["right"] == 0
+    assert bins[-1]["right"] == 1
+
+
 def test_no_links_and_no_reference_measure_zero() -> None:
     nothing = alignment_measures(answer_of(SCORES, 6, SEEDS), links_of(KNOWN), strict=True)
-    assert nothing == {"links": 0, "precision": 0.0, "recall": 0.0, "f1": 0.0, "calibration error": 0.0}
+    assert nothing == {
+        "links": 0,
+        "precision": 0.0,
+        "recall": 0.0,
+        "f1": 0.0,
+        "calibration error": 0.0,
+        "reliability": [],
+        "curve": [],
+    }
     wrong = alignment_measures(answer_of(SCORES, 6, SEEDS, LINKS), Links.empty(), strict=True)
     assert (wrong["precision"], wrong["recall"], wrong["f1"]) == (0.0, 0.0, 0.0)
 

@@ -249,6 +249,11 @@ def pattern_of(pairs: Sequence[tuple[int, int]], sources: int, targets: int) -> 
     return Pattern(source, target, (sources, targets))
 
 
+def log_plan(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
+    row, column = sinkhorn(pairs, logits, iterations, slack)
+    return logits.double() + row[pairs.row] + column[pairs.column]
+
+
 def slow_sinkhorn(
     pairs: Sequence[tuple[int, int]], logits: Sequence[float], shape: tuple[int, int], iterations: int, none: float
 ) -> np.ndarray:
@@ -281,7 +286,7 @@ def test_sinkhorn_equals_the_dense_iteration(
     chance.shuffle(pairs)  # the rows need no order
     logits = [chance.uniform(-5, 5) for _ in pairs]
     plan = torch.exp(
-        sinkhorn(
+        log_plan(
             pattern_of(pairs, 5, 4),
             torch.tensor(logits, dtype=torch.float64),
             iterations,
@@ -307,13 +312,13 @@ def test_sinkhorn_bears_steep_logits(spread: float) -> None:
     draw = torch.Generator().manual_seed(int(spread))
     pairs = pattern_of([(s, t) for s in range(30) for t in range(20) if (s * 7 + t * 3) % 4], 30, 20)
     logits = (torch.rand(len(pairs.row), generator=draw, dtype=torch.float64) * 2 - 1) * spread
-    found, expected = sinkhorn(pairs, logits, 15), log_domain_sinkhorn(pairs, logits, 15)
+    found, expected = log_plan(pairs, logits, 15), log_domain_sinkhorn(pairs, logits, 15)
     torch.testing.assert_close(found, expected, atol=1e-8, rtol=1e-8)
 
 
 def test_sinkhorn_stays_finite_beyond_its_range() -> None:
     pairs = pattern_of([(0, 0), (0, 1), (1, 0), (1, 1)], 2, 2)
-    plan = sinkhorn(pairs, torch.tensor([0.0, -2000.0, 0.0, -2000.0], dtype=torch.float64), 15)
+    plan = log_plan(pairs, torch.tensor([0.0, -2000.0, 0.0, -2000.0], dtype=torch.float64), 15)
     assert bool(torch.isfinite(plan).all())
 
 
@@ -321,7 +326,7 @@ def test_sinkhorn_over_all_pairs_is_doubly_stochastic() -> None:
     size = 6
     pairs = [(source, target) for source in range(size) for target in range(size)]
     logits = torch.randn(len(pairs), generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 2
-    plan = torch.exp(sinkhorn(pattern_of(pairs, size, size), logits, 200)).reshape(size, size)
+    plan = torch.exp(log_plan(pattern_of(pairs, size, size), logits, 200)).reshape(size, size)
     assert plan.sum(0).tolist() == pytest.approx([1.0] * size, abs=1e-12)
     assert plan.sum(1).tolist() == pytest.approx([1.0] * size, abs=1e-12)
     # scaling rows and columns leaves the cross ratios as they were
@@ -337,7 +342,7 @@ def test_sinkhorn_with_slack_leaves_more_to_none_the_larger_it_is() -> None:
     logits = torch.tensor([3.0, 0, 0, 0, 3.0, 0, 0, 0, 0.5], dtype=torch.float64)
     masses = []
     for slack in (-6.0, 0.0, 2.0):
-        plan = torch.exp(sinkhorn(pattern_of(pairs, 3, 3), logits, 300, slack)).reshape(3, 3)
+        plan = torch.exp(log_plan(pattern_of(pairs, 3, 3), logits, 300, slack)).reshape(3, 3)
         for mass in (plan.sum(0), plan.sum(1)):
             assert bool((mass < 1).all())
         masses.append(plan.sum().item())

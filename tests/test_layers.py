@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"cli"},
-    {"terminal"},
+    {"terminal", "plots"},
     {"run", "finished", "bench", "profile"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},
@@ -19,6 +19,7 @@ LAYERS = [
     {"encoders", "rules"},
     {"training"},
     {"similarity", "values"},
+    {"names"},
     {"formats", "kernels"},
     {"settings"},
     {"plugins"},

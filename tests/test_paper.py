@@ -16,7 +16,8 @@ from emea.compatibility import labels, sample
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.em import Result, Round, align, rounds
 from emea.encoders.rrea import RREA
-from emea.probability import counterparts
+from emea.kernels.segments import LOWEST
+from emea.probability import Scale, counterparts
 from emea.settings import ProbabilitySettings, Settings, load
 
 CPU = torch.device("cpu")
@@ -160,7 +161,7 @@ def everything(found: Sequence[Round]) -> list[bytes]:
         tensors += [each.embeddings.source, each.embeddings.target, each.weights, *each.state.labels.columns]
         for beliefs in (each.believed, each.refined, each.agreed):
             tensors += [beliefs.candidates.keys(), beliefs.forward, beliefs.backward, beliefs.source_none]
-        tensors += [torch.tensor(each.state.sharpness), each.state.random, *each.state.encoder.values()]
+        tensors += [torch.tensor(each.state.scale.sharpness), each.state.random, *each.state.encoder.values()]
     return [tensor.detach().numpy().tobytes() for tensor in tensors]
 
 
@@ -169,10 +170,11 @@ def test_validation_pairs_change_nothing_but_the_sharpness() -> None:
     pairs = task.validation
     wrong = replace(task, validation=Links.build(pairs.source, pairs.target.roll(1)))
     assert everything(run(wrong, FIXED)) == everything(run(task, FIXED))
-    reordered = next(rounds(replace(task, validation=pairs[torch.arange(7, -1, -1)]), paper()))
-    right, misled = usual(1)[0], next(rounds(wrong, paper()))
-    assert reordered.state.sharpness == pytest.approx(right.state.sharpness, rel=1e-9)
-    assert misled.state.sharpness < right.state.sharpness
+    chosen = paper("probability.fit_candidates=20")  # among which the wrong ones are, too
+    reordered = next(rounds(replace(task, validation=pairs[torch.arange(7, -1, -1)]), chosen))
+    right, misled = next(rounds(task, chosen)), next(rounds(wrong, chosen))
+    assert reordered.state.scale.sharpness == pytest.approx(right.state.scale.sharpness, rel=1e-9)
+    assert misled.state.scale.sharpness < right.state.scale.sharpness
     assert torch.equal(misled.embeddings.source, right.embeddings.source)
     assert torch.equal(misled.believed.candidates.keys(), right.believed.candidates.keys())
     assert not torch.equal(misled.believed.forward, right.believed.forward)
@@ -182,7 +184,7 @@ def test_validation_pairs_change_nothing_but_the_sharpness() -> None:
 def test_a_given_sharpness_needs_no_pairs_to_be_fitted_to(validation: int) -> None:
     task, _ = toy(1, validation=validation)
     (only,) = run(task, "probability.sharpness=7.0", "em.rounds=0")
-    assert only.state.sharpness == 7.0
+    assert only.state.scale.sharpness == 7.0
 
 
 def test_sharpness_is_all_that_is_left_of_the_four_parameters() -> None:
@@ -197,7 +199,7 @@ def test_sharpness_is_all_that_is_left_of_the_four_parameters() -> None:
     s = {pair: 2 * c - near[pair[0]] - far[pair[1]] for pair, c in zip(pairs, cosine.tolist(), strict=True)}
     for first, second, zero, temperature in [(3.0, -1.0, 0.7, 0.2), (1.0, 0.5, -2.0, 0.05), (0.1, 0.0, 0.0, 1.0)]:
         settings = ProbabilitySettings(balance=0)
-        found = counterparts(candidates, (first - second) / temperature, settings)
+        found = counterparts(candidates, Scale((first - second) / temperature, LOWEST), settings)
         for end, values in ((0, found.forward), (1, found.backward)):
             for pair, value in zip(pairs, values.tolist(), strict=True):
                 own = [other for other in pairs if other[end] == pair[end]]

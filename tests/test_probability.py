@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,13 +12,23 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
-from emea.probability import clamp, counterparts, fit_sharpness, most_probable, nearest_only
+from emea.kernels.segments import LOWEST
+from emea.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
 from emea.settings import ProbabilitySettings
 
 SMALL = settings(deadline=None, max_examples=60, derandomize=True)
 PLAIN = ProbabilitySettings(balance=0)
 
 Pair = tuple[int, int]
+
+
+def sharp(value: float) -> Scale:
+    """Without "none"."""
+    return Scale(value, LOWEST)
+
+
+def fit_sharpness(candidates: Candidates, held_out: Links, chosen: ProbabilitySettings) -> float:
+    return fit_scale(candidates, held_out, Scale.typical(chosen), chosen).sharpness
 
 
 def column(values: Sequence[float]) -> Tensor:
@@ -50,7 +61,7 @@ def test_without_balance_probabilities_are_the_softmax_of_eq_2(
     pairs: list[Pair], sharpness: float, chance: random.Random
 ) -> None:
     cosine = [chance.randint(-32, 32) / 32 for _ in pairs]
-    found = counterparts(candidates_of(pairs, cosine, 5, 6), sharpness, PLAIN)
+    found = counterparts(candidates_of(pairs, cosine, 5, 6), sharp(sharpness), PLAIN)
     csls = csls_of(pairs, cosine)
     for side, values in ((0, found.forward), (1, found.backward)):
         for row, pair in enumerate(pairs):
@@ -67,7 +78,7 @@ def test_the_four_parameters_of_eq_1_come_down_to_the_sharpness(pairs: list[Pair
     """Pr ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ) = softmax((ω₁ − ω₂)/τ · s)."""
     cosine = [chance.randint(-32, 32) / 32 for _ in pairs]
     w1, w2, w0, tau = 3.0, -2.0, 0.7, 0.25
-    found = counterparts(candidates_of(pairs, cosine, 5, 6), (w1 - w2) / tau, PLAIN).forward
+    found = counterparts(candidates_of(pairs, cosine, 5, 6), sharp((w1 - w2) / tau), PLAIN).forward
     csls = csls_of(pairs, cosine)
     for row, (s, _) in enumerate(pairs):
         own = [value for pair, value in zip(pairs, csls, strict=True) if pair[0] == s]
@@ -81,9 +92,9 @@ def test_balance_makes_both_directions_agree() -> None:
     pairs = [(s, t) for s in range(5) for t in range(5)]
     cosine = [((7 * s + 5 * t) % 16) / 16 for s, t in pairs]
     candidates = candidates_of(pairs, cosine, 5, 5)
-    found = counterparts(candidates, 8.0, ProbabilitySettings(balance=2000))
+    found = counterparts(candidates, sharp(8.0), ProbabilitySettings(balance=2000))
     assert found.forward.tolist() == pytest.approx(found.backward.tolist(), abs=1e-8)
-    plain = counterparts(candidates, 8.0, PLAIN)
+    plain = counterparts(candidates, sharp(8.0), PLAIN)
     assert (plain.forward - plain.backward).abs().max().item() > 0.1
 
 
@@ -185,6 +196,72 @@ def test_few_pairs_leave_the_sharpness_near_the_typical() -> None:
     few, many = fit_sharpness(candidates, held_out[:4], PLAIN), fit_sharpness(candidates, held_out, PLAIN)
     assert abs(math.log(few / 35)) < 0.5
     assert abs(math.log(many / 8)) < 0.4
+
+
+# --- "none" ---
+
+
+@pytest.mark.parametrize("none", [-0.4, 0.1, 0.3])
+def test_balanced_beliefs_and_none_sum_to_one_both_ways(none: float) -> None:
+    """After many iterations the plan is the same from both sides: K_st u_s v_t, u_s·exp(slack) and v_t·exp(slack)."""
+    pairs = [(s, t) for s in range(5) for t in range(6) if (s + t) % 4]
+    cosine = [((7 * s + 5 * t) % 16) / 32 for s, t in pairs]
+    candidates = candidates_of(pairs, cosine, 5, 6)
+    found = counterparts(candidates, Scale(9.0, none), ProbabilitySettings(balance=3000))
+    assert found.forward.tolist() == pytest.approx(found.backward.tolist(), abs=1e-7)
+    row, column = [1.0] * 5, [1.0] * 6
+    csls = dict(zip(pairs, csls_of(pairs, cosine), strict=True))
+    for _ in range(3000):
+        for s in range(5):
+            row[s] = 1 / (
+                sum(math.exp(9 * csls[s, t]) * column[t] for t in range(6) if (s, t) in csls) + math.exp(9 * none)
+            )
+        for t in range(6):
+            column[t] = 1 / (
+                sum(math.exp(9 * csls[s, t]) * row[s] for s in range(5) if (s, t) in csls) + math.exp(9 * none)
+            )
+    assert found.source_none.tolist() == pytest.approx([math.exp(9 * none) * u for u in row], abs=1e-6)
+    assert found.target_none.tolist() == pytest.approx([math.exp(9 * none) * v for v in column], abs=1e-6)
+
+
+def crowd(matched: int, unmatched: int, gap: float, seed: int = 0) -> tuple[Candidates, Links]:
+    """Sources with a true target and two rivals; sources without, whose best targets are `gap` less similar."""
+    chance = random.Random(seed)
+    pairs, cosine = [], []
+    for source in range(matched + unmatched):
+        own = source < matched
+        rivals = chance.sample([t for t in range(matched + unmatched) if t != source], 2)
+        for target in sorted({source, *rivals} if own else set(rivals)):
+            pairs.append((source, target))
+            cosine.append((0.3 if source == target and own else 0.3 - gap) + chance.uniform(-0.02, 0.02))
+    size = matched + unmatched
+    candidates = replace(candidates_of(pairs, cosine, size, size), source_density=torch.zeros(size))
+    known = torch.arange(matched)
+    return replace(candidates, target_density=torch.zeros(size)), Links.build(known, known)
+
+
+def test_what_none_is_worth_is_learned_from_pairs_that_all_have_a_counterpart() -> None:
+    """It comes to lie between the true and the best of those without; with a smaller gap, higher."""
+    chosen = ProbabilitySettings(sharpness=30.0, typical_none=0.3, prior_pairs=0.05)
+    found = []
+    for gap in (0.2, 0.1):
+        candidates, held_out = crowd(40, 40, gap)
+        scale = fit_scale(candidates, held_out, Scale.typical(chosen), chosen)
+        assert 0.1 < scale.none < 0.6
+        believed = counterparts(candidates, scale, chosen)
+        assert float(believed.source_none[:40].mean()) < 0.2
+        assert float(believed.source_none[40:].mean()) > 0.6
+        found.append(scale.none)
+    assert found[0] <= found[1]
+
+
+def test_few_pairs_leave_none_near_the_typical_and_a_given_one_stays() -> None:
+    candidates, held_out = crowd(40, 40, 0.2)
+    chosen = ProbabilitySettings(typical_none=-0.2)
+    assert fit_scale(candidates, held_out[:2], Scale.typical(chosen), chosen).none == pytest.approx(-0.2, abs=0.05)
+    given = ProbabilitySettings(none=0.123)
+    assert fit_scale(candidates, held_out, Scale.typical(given), given).none == 0.123
+    assert fit_scale(candidates, held_out, Scale.typical(PLAIN), PLAIN).none == LOWEST  # eq. 2 knows none
 
 
 # --- narrowing ---

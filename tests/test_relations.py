@@ -1,5 +1,7 @@
 """Relations are aligned by the links: equal ones, contained ones, and those that run the other way."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ import torch
 import emea
 from emea.data import Alignment, Graph, Links, Task
 from emea.em import Result
-from emea.relations import relation_links
+from emea.formats.sssom import SSSOM
+from emea.relations import relation_links, relation_mappings
 
 COUNT = 12
 
@@ -44,3 +47,23 @@ def test_relations_are_contained_in_each_other_as_the_links_say() -> None:
 def test_doubtful_links_speak_less() -> None:
     sure, doubtful = (relation_links(result_of(confidence)) for confidence in (1.0, 0.5))
     assert max(doubtful["triples"].to_pylist()) < 0.6 * max(sure["triples"].to_pylist())
+
+
+def test_likely_ones_are_mappings() -> None:
+    found = relation_mappings(relation_links(result_of(0.9))).to_pylist()
+    said = {(row["source"], row["predicate"], row["target"]) for row in found}
+    assert said == {("likes", "owl:equivalentProperty", "mag"), ("mag", "rdfs:subPropertyOf", "knows")}
+    assert all(0.5 <= row["weight"] <= 1 for row in found)
+
+
+def test_mappings_are_written_as_sssom_and_none_as_an_empty_set(tmp_path: Path) -> None:
+    mappings = relation_mappings(relation_links(result_of(0.9)))
+    SSSOM().write_relations(mappings, tmp_path / "relations.sssom.tsv")
+    lines = (tmp_path / "relations.sssom.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert any(line.startswith("#  rdfs: ") for line in lines)
+    assert rows[0][:4] == ["subject_id", "predicate_id", "object_id", "mapping_justification"]
+    assert {row[1] for row in rows[1:]} == {"owl:equivalentProperty", "rdfs:subPropertyOf"}
+    SSSOM().write_relations(mappings[:0], tmp_path / "none.sssom.tsv")
+    assert (tmp_path / "none.sssom.tsv").read_text().splitlines()[-1].startswith("subject_id")
+    assert len(relation_mappings(relation_links(result_of(0.9))[:0])) == 0

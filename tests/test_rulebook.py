@@ -14,7 +14,8 @@ from emea.compatibility import SMALLEST_WEIGHT, learn_weights, refine
 from emea.contracts import PluginSettings, Rule
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import PluginError
-from emea.probability import clamp, counterparts, most_probable
+from emea.kernels.segments import LOWEST
+from emea.probability import Scale, clamp, counterparts, most_probable
 from emea.rulebook import Rulebook, add_impossible, most_likely, weight_names
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
 from emea.rules.paris import PARIS, PARISSettings
@@ -45,7 +46,7 @@ class Case:
         self.known, self.settings = Links.build(own, own), settings
         self.nearest = search(self.space, settings.similarity, torch.Generator().manual_seed(0))
         free = self.nearest[~self.nearest.touches(self.known)]
-        believed = counterparts(free, 6.0, settings.probability)
+        believed = counterparts(free, Scale(6.0, LOWEST), settings.probability)
         both_ways = settings.compatibility.directions == "both"
         considered = most_probable(believed, settings.compatibility.candidates, both_ways=both_ways)
         cosine = (self.space.source[own] * self.space.target[own]).sum(1)

@@ -1,6 +1,7 @@
 """Shared values become entities that both graphs know: normal forms, near strings, and links without any seed."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.settings import EvidenceSettings, load
-from emea.values import ngrams, normal_form, with_values
+from emea.values import normal_form, odd_values, with_values
 
 ALL = EvidenceSettings(kind="all")
 Literal = tuple[int, int, str, str | None]
@@ -126,13 +127,38 @@ def test_near_strings_are_mutual_and_one_to_one() -> None:
     assert pairs == {('"s albanien"', '"s albania"'), ('"s algerien"', '"s algeria"')}
 
 
-def test_ngrams_have_length_one_and_say_how_alike_strings_are() -> None:
-    left, right = ngrams(["abcd", "x", "abcd"], ["abcd", "bcde"])
-    assert np.allclose(left.multiply(left).sum(1), 1)
-    likeness = (left @ right.T).toarray()
-    assert likeness[0, 0] == pytest.approx(1)
-    assert 0 < likeness[0, 1] < 1
-    assert likeness[1].tolist() == [0, 0]
+def test_values_that_are_not_what_they_say_are_counted_and_count_as_text() -> None:
+    given = task(
+        [(0, 0, "soon", None), (1, 0, "x" * 70_000, None)], [(0, 0, "Soon!", None), (1, 0, "2001-13-01", None)]
+    )
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    kinds = [[f"{xsd}integer", ""], [f"{xsd}integer", f"{xsd}date"]]
+    graphs = [
+        replace(side, literals=side.literals.set_column(3, "datatype", pa.array(own, pa.large_string())))
+        for side, own in zip((given.source, given.target), kinds, strict=True)
+    ]
+    given = Task(graphs[0], graphs[1], Links.empty())
+    said = odd_values(given, ALL)
+    assert said == [
+        "1 numbers that are no numbers in the source graph, such as 'soon'",
+        f"1 texts longer than 65,536 characters, which do not count, in the source graph, such as '{'x' * 40}…'",
+        "1 numbers that are no numbers in the target graph, such as 'Soon!'",
+        "1 dates that are no dates in the target graph, such as '2001-13-01'",
+    ]
+    _, anchors = with_values(given, ALL)
+    assert len(anchors.links) == 1
+
+
+def test_uris_are_no_evidence_unless_asked_for() -> None:
+    sides = [
+        graph([f"http://{host}/{name}" for name in ("New_York", "Li%C3%A8ge", "Oslo")], [[0, 0, 1]], [])
+        for host in ("a.example", "b.example")
+    ]
+    given = Task(sides[0], sides[1], Links.empty())
+    assert len(with_values(given, ALL)[1].links) == 0
+    extended, anchors = with_values(given, EvidenceSettings(kind="all", local_names=True))
+    assert len(anchors.links) == 3
+    assert extended.source.relations.to_pylist()[-1] == "local name"
 
 
 def people(count: int, draw: random.Random) -> tuple[Task, dict[str, str]]:
@@ -159,7 +185,7 @@ def test_graphs_are_linked_without_seeds(folds: int) -> None:
     chosen = load(assignments=[*small, "evidence.kind=all", f"probability.folds={folds}"])
     seen: list[emea.Round] = []
     result = emea.align(given, chosen, seen.append)
-    fitted = {ended.state.sharpness for ended in seen}
+    fitted = {ended.state.scale.sharpness for ended in seen}
     assert (fitted == {35.0}) == (folds == 0)  # with none hidden there is nothing to fit it to
     assert not any(len(ended.trials) for ended in seen)  # labels are no truth
     table = result.to_arrow()

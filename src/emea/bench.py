@@ -27,7 +27,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.encoders.dual_amn import DualAMNSettings
 from emea.errors import InputError
 from emea.kernels.nearest import multiplies_halves
-from emea.probability import clamp, counterparts, fit_sharpness, most_probable
+from emea.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.rulebook import Rulebook
 from emea.settings import Settings
 from emea.similarity import search
@@ -142,19 +142,19 @@ def _stages(task: Task, device: torch.device) -> Iterator[Stage]:
     )
 
     nearest: Candidates = search(embeddings, settings.similarity, draw)
-    candidates = nearest[~nearest.touches(known)]
+    candidates, scale = nearest[~nearest.touches(known)], Scale.typical(settings.probability)
     yield Stage(
-        "fit of the sharpness",
-        lambda: fit_sharpness(candidates, hidden, settings.probability),
+        "fit of the scale",
+        lambda: fit_scale(candidates, hidden, scale, settings.probability),
         len(candidates),
         "pair",
     )
     balanced = 2.0 * 2 * 16 * len(candidates) * settings.probability.balance  # value and column of each pair, twice
     yield Stage(
-        "probabilities (Sinkhorn)", lambda: counterparts(candidates, 35.0, settings.probability), balanced / 2, "byte"
+        "probabilities (Sinkhorn)", lambda: counterparts(candidates, scale, settings.probability), balanced / 2, "byte"
     )
 
-    believed: Counterparts = counterparts(candidates, 35.0, settings.probability)
+    believed: Counterparts = counterparts(candidates, scale, settings.probability)
     yield Stage(
         "choice of candidates for the rules", lambda: _considered(believed, known, settings), len(candidates), "pair"
     )

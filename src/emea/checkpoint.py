@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from emea.data import Links, Task
 from emea.em import State
 from emea.errors import InputError
 from emea.formats._files import writing
+from emea.probability import Scale
 
 NAME = "checkpoint.safetensors"
 
@@ -41,7 +42,7 @@ class Checkpoint:
             **{f"encoder.{name}": value for name, value in state.encoder.items()},
         }
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        record = {"done": state.done, "sharpness": state.sharpness, "rounds": self.rounds, "timings": self.timings}
+        record = {"done": state.done, "scale": asdict(state.scale), "rounds": self.rounds, "timings": self.timings}
         record |= {"task": fingerprint(task)}
         text = json.dumps(record)
         metadata = {"record": text, "checksum": _checksum(text, tensors)}
@@ -72,7 +73,7 @@ class Checkpoint:
             name.removeprefix("encoder."): value for name, value in tensors.items() if name.startswith("encoder.")
         }
         labels = Links(*(tensors[f"labels.{column}"] for column in ("source", "target", "weight")))
-        state = State(record["done"], labels, record["sharpness"], tensors["trials"], tensors["random"], encoder)
+        state = State(record["done"], labels, Scale(**record["scale"]), tensors["trials"], tensors["random"], encoder)
         return cls(state, record["rounds"], record["timings"])
 
     @staticmethod

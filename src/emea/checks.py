@@ -41,7 +41,7 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
             warnings.append(f"{lonely:,} of {len(seeds):,} seeds have a {side} in no triple: they tell nothing")
         if graph.repeated:
             warnings.append(f"{graph.repeated:,} triples of the {side} graph stood there before: each counts once")
-        reached = reachable(graph, seeds)
+        reached = reachable(graph, seeds) if structure_alone else 1.0
         if reached < 0.5:
             warnings.append(
                 f"{1 - reached:.0%} of the {side} graph's entities have no path to a seed: structure cannot link them"

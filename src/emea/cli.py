@@ -17,14 +17,14 @@ from rich.table import Table
 from emea import __version__, plugins, run, settings
 from emea.bench import bench as measure_all
 from emea.bench import read_bench
-from emea.checks import check
 from emea.contracts import Encoder, Format, Rule
 from emea.errors import EmeaError, InputError, SettingsError
 from emea.estimate import estimate, fitted
 from emea.finished import evaluate_run
 from emea.formats import convert as write_converted
 from emea.inputs import Inputs
-from emea.profile import profile
+from emea.plots import reliability_plot, save_plot
+from emea.profile import doubts, offers, profile
 from emea.settings import PRESETS, Settings
 from emea.terminal import (
     log,
@@ -39,6 +39,7 @@ from emea.terminal import (
     show_plugins,
     show_profile,
     show_result,
+    shown_offers,
     silent,
 )
 
@@ -103,6 +104,9 @@ def align(  # noqa: PLR0917 - one parameter for each option
     encoder: EncoderName = None,
     mode: Mode = None,
     evidence: EvidenceKind = None,
+    local_names: Annotated[
+        bool, typer.Option("--local-names", help="Take what URIs end in as names of their entities.")
+    ] = False,
     device: Device = None,
     seed: Seed = None,
     config: Config = None,
@@ -138,6 +142,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
             any(value is not None for value in (config, assignments, seed, device, encoder, mode, evidence))
             or any(value is not None for value in (min_confidence, target_precision))
             or preset != "fast"
+            or local_names
         )
         config = _unfinished(folder, alone=not (given or others))
     inputs = (
@@ -145,11 +150,12 @@ def align(  # noqa: PLR0917 - one parameter for each option
     )
     seed = inputs.split if seed is None and config is None and ratio is not None else seed
     job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
-    evidence = evidence or ("all" if config is None and inputs.data is None else None)
+    evidence = evidence or ("all" if config is None and (inputs.data is None or local_names) else None)
     literals = [f"evidence.kind={evidence}"] if evidence else []
     literals += ["compatibility.candidates=20"] if evidence not in {None, "structure"} else []  # values tell more apart
     assignments = [
         *literals,
+        *(["evidence.local_names=true"] if local_names else []),
         *(assignments or ()),
         *([f"em.encoder={encoder}"] if encoder else []),
         *([f"matching.minimum={min_confidence}"] if min_confidence is not None else []),
@@ -174,10 +180,15 @@ def demo(
 def evaluate(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     reference: Annotated[Path, typer.Option(help="True pairs: two columns source, target.")],
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw reliability and precision against recall: .svg, .png, .html or .json.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare a finished run with true pairs; pairs that were its seeds do not count."""
     measures = evaluate_run(folder, reference)
+    if plot is not None:
+        save_plot(reliability_plot(measures), plot)
     if as_json:
         typer.echo(json.dumps(measures, indent=2))
     else:
@@ -320,7 +331,9 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
         tell(detected)
     tell(f"source: {task.source!r}")
     tell(f"target: {task.target!r}")
-    for warning in check(task, chosen):
+    found = offers(task, chosen)
+    tell(shown_offers(found))
+    for warning in doubts(task, chosen, found):
         log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     needed = estimate(task, chosen)
     if job.dry_run:

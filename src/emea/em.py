@@ -18,11 +18,11 @@ from emea.data import Alignment, Counterparts, Embeddings, Links, Task
 from emea.errors import InputError, PluginError
 from emea.kernels.segments import segment_best
 from emea.matching import Calibration, match, mutual_best
-from emea.probability import clamp, counterparts, fit_sharpness, most_probable
+from emea.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.rulebook import Rulebook
 from emea.settings import EMSettings, ProbabilitySettings, Settings
 from emea.similarity import search
-from emea.values import Anchors, with_values
+from emea.values import NOTHING_SHARED, Anchors, with_values
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +34,7 @@ class State:
 
     done: int  # rounds
     labels: Links  # pseudo-labels for the next round, seeds not included
-    sharpness: float  # of the probabilities
+    scale: Scale  # of the probabilities
     trials: Tensor  # [trials, 3]: round, confidence in the link found for a seed hidden from it, and if it is right
     random: Tensor  # state of the generator
     encoder: dict[str, Tensor]  # what the encoder goes on from
@@ -82,15 +82,15 @@ def rounds(
     if settings.evidence.kind != "structure":
         graphs, anchors = with_values(graphs, settings.evidence)
     if not len(task.seeds) and not len(anchors.links):
-        raise InputError("there are no known pairs, and the graphs share no value; expected pairs by --seeds")
+        raise InputError(NOTHING_SHARED)
     anchors = anchors.to(device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
     pseudo, tried = seeds[:0], torch.zeros(0, 3, dtype=torch.float64)
-    sharpness = settings.probability.sharpness or settings.probability.typical_sharpness
+    scale = Scale.typical(settings.probability)
     if state is not None:
-        pseudo, sharpness, tried = state.labels.to(device), state.sharpness, state.trials
+        pseudo, scale, tried = state.labels.to(device), state.scale, state.trials
         generator.set_state(state.random)
         encoder.restore(state.encoder)
     for number in range(0 if state is None else state.done, settings.em.rounds + 1):
@@ -98,7 +98,7 @@ def rounds(
         hidden = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
         known = seeds[~torch.isin(seeds.source, hidden.source)]
         held_out = validation if settings.probability.fit_to == "validation" else hidden
-        before = State(number, pseudo, sharpness, tried, generator.get_state(), {})
+        before = State(number, pseudo, scale, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
         fitted_to, shown = held_out, pseudo
         if not len(seeds) and not len(held_out) and number < settings.em.rounds:
@@ -110,8 +110,8 @@ def rounds(
         certain = known.certain() + anchors.links
         candidates = nearest[~(nearest.touches(certain) | nearest.among(exclusions))]
         if len(fitted_to):
-            sharpness = fit_sharpness(candidates, fitted_to, settings.probability, both_ways=rules.both_ways)
-        believed = counterparts(candidates, sharpness, settings.probability)  # q_Θ
+            scale = fit_scale(candidates, fitted_to, scale, settings.probability, both_ways=rules.both_ways)
+        believed = counterparts(candidates, scale, settings.probability)  # q_Θ
 
         considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)
         considered = clamp(considered, certain, _cosine(embeddings, certain))
@@ -124,7 +124,7 @@ def rounds(
 
         tried = torch.cat([tried, _trials(agreed, held_out, number)])
         final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
-        state = State(number + 1, pseudo, sharpness, tried, generator.get_state(), encoder.state())
+        state = State(number + 1, pseudo, scale, tried, generator.get_state(), encoder.state())
         yield Round(number, embeddings, believed, refined, agreed, weights, state, final, time.perf_counter() - started)
         if final:
             return

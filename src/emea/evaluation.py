@@ -18,6 +18,7 @@ from emea.kernels.segments import segment_sum
 TIED = 1e-6  # similarities closer than this are tied
 PROBABLY_TIED = 1e-4  # and so are logarithms of probabilities: what such a similarity makes of them, times sharpness
 BINS = 15  # of equal mass, for the calibration error
+POINTS = 100  # at most, of a curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +177,8 @@ def ranking_measures(best: Tensor, worst: Tensor) -> dict[str, float]:
     }
 
 
-def alignment_measures(subject: Answer, known: Links, *, strict: bool) -> dict[str, float]:
-    """Precision, recall, F1 and calibration error of the links, pairs given to the run left out.
+def alignment_measures(subject: Answer, known: Links, *, strict: bool) -> dict[str, Any]:
+    """Precision, recall, F1 and calibration of the links, pairs given to the run left out.
 
     Strict: a link from a source that the reference does not know is wrong; otherwise such links do not count.
     """
@@ -187,6 +188,7 @@ def alignment_measures(subject: Answer, known: Links, *, strict: bool) -> dict[s
         counted &= torch.isin(links.source, known.source)
     keys = links.source * subject.targets + links.target
     right = torch.isin(keys, known.source * subject.targets + known.target)[counted]
+    confidence = links.confidence[counted].double()
     precision = _mean(right)
     recall = int(right.sum()) / max(len(known), 1)
     return {
@@ -194,25 +196,55 @@ def alignment_measures(subject: Answer, known: Links, *, strict: bool) -> dict[s
         "precision": precision,
         "recall": recall,
         "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
-        "calibration error": calibration_error(links.confidence[counted], right),
+        "calibration error": calibration_error(confidence, right),
+        "reliability": reliability(confidence, right),
+        "curve": curve(confidence, right, len(known)),
     }
 
 
-def calibration_error(confidence: Tensor, right: Tensor) -> float:
-    """Mean distance of confidence and share of right links, over 15 bins of equal mass.
+def reliability(confidence: Tensor, right: Tensor) -> list[dict[str, float]]:
+    """The links in 15 bins of equal mass, the least sure first: how many, their mean confidence, and the share of them
+    that is right.
 
-    >>> calibration_error(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))
-    0.0
+    >>> reliability(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))[0]
+    {'links': 1, 'confidence': 0.5, 'right': 0.5}
     """
     if len(right) == 0:
-        return 0.0
+        return []
     values, group = torch.unique(confidence, return_inverse=True)  # links of equal confidence are not told apart
     share = segment_sum(right.double(), group, len(values)) / torch.bincount(group)
-    order = torch.argsort(confidence, stable=True)
-    error = 0.0
-    for rows in order.tensor_split(min(BINS, len(order))):
-        error += len(rows) * abs(float(confidence[rows].double().mean()) - float(share[group[rows]].mean()))
-    return error / len(order)
+    parts = torch.argsort(confidence, stable=True).tensor_split(min(BINS, len(right)))
+    return [
+        {"links": len(rows), "confidence": _mean(confidence[rows]), "right": _mean(share[group[rows]])}
+        for rows in parts
+    ]
+
+
+def calibration_error(confidence: Tensor, right: Tensor) -> float:
+    """Mean distance of confidence and share of right links, over 15 bins of equal mass."""
+    bins = reliability(confidence, right)
+    return sum(one["links"] * abs(one["confidence"] - one["right"]) for one in bins) / max(len(right), 1)
+
+
+def curve(confidence: Tensor, right: Tensor, known: int) -> list[dict[str, float]]:
+    """What is had by accepting links down to some confidence, from the surest on: links, precision and recall; at most
+    100 points."""
+    order = torch.argsort(confidence, descending=True, stable=True)
+    sure, found = confidence[order], torch.cumsum(right[order].double(), 0)
+    ends = torch.cat([sure[1:] != sure[:-1], torch.ones(min(1, len(sure)), dtype=torch.bool, device=sure.device)])
+    ends = ends.nonzero()[:, 0]  # links of equal confidence are accepted together
+    if len(ends) > POINTS:
+        steps = torch.linspace(0, len(sure) - 1, POINTS, device=sure.device, dtype=torch.float64)
+        ends = torch.unique(ends[torch.searchsorted(ends.double(), steps).clamp(max=len(ends) - 1)])
+    return [
+        {
+            "confidence": float(sure[end]),
+            "links": end + 1,
+            "precision": float(found[end]) / (end + 1),
+            "recall": float(found[end]) / max(known, 1),
+        }
+        for end in ends.tolist()
+    ]
 
 
 def paired_t_test(first: Tensor, second: Tensor) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from emea.data import Alignment, Counterparts
 from emea.kernels.segments import segment_best
-from emea.kernels.sinkhorn import sinkhorn
+from emea.kernels.sinkhorn import plan
 from emea.settings import MatchingSettings
 from emea.similarity import pattern_of
 
@@ -104,8 +104,8 @@ def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSe
     """The beliefs after transport: each entity's mass is shared out once, "none" takes what no pair deserves."""
     logits = torch.log(confidence.clamp(min=1e-30))
     slack = float(np.log(max(settings.minimum, 1e-30)))
-    plan = torch.exp(sinkhorn(pattern_of(beliefs.candidates), logits, settings.iterations, slack))
-    return Counterparts(beliefs.candidates, plan, plan, beliefs.source_none, beliefs.target_none)
+    shares = plan(pattern_of(beliefs.candidates), logits, settings.iterations, slack)
+    return Counterparts(beliefs.candidates, shares, shares, beliefs.source_none, beliefs.target_none)
 
 
 class Calibration:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from scipy.optimize import minimize_scalar
@@ -12,59 +13,125 @@ from torch import Tensor
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
-from emea.kernels.segments import segment_rank, segment_softmax
+from emea.kernels.segments import LOWEST, segment_rank, segment_softmax, segment_sum
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import ProbabilitySettings
 from emea.similarity import nearest_only, pattern_of
 
+UNLIKELY = 1e-6  # what is less probable surprises no more than this
+NONE_UNIT = 0.1  # of similarity: as far for "none" as a factor of e is for the sharpness
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What similarities are worth."""
+
+    sharpness: float  # (ω₁ − ω₂)/τ of eq. 1–2
+    none: float  # the similarity at which a counterpart is no better than "none"; LOWEST: "none" is no answer
+
+    @classmethod
+    def typical(cls, settings: ProbabilitySettings) -> Scale:
+        """As given, or without any pair to fit it to. Eq. 2 alone knows no "none"."""
+        none = settings.typical_none if settings.none is None else settings.none
+        return cls(settings.sharpness or settings.typical_sharpness, none if settings.balance else LOWEST)
+
+    @property
+    def slack(self) -> float:
+        """Logit of "none"."""
+        return self.sharpness * self.none if self.none > LOWEST else LOWEST
+
 
 def counterparts(
-    candidates: Candidates, sharpness: float, settings: ProbabilitySettings, pairs: Pattern | None = None
+    candidates: Candidates, scale: Scale, settings: ProbabilitySettings, pairs: Pattern | None = None
 ) -> Counterparts:
-    """q_Θ both ways: eq. 2 over each entity's candidates, after Sinkhorn's iteration where `balance` asks for it.
+    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after Sinkhorn's iteration where `balance` asks
+    for it.
 
     `pairs` may be given where the same candidates are weighed many times.
     """
-    logits = sharpness * candidates.similarity.double()
+    logits, slack = scale.sharpness * candidates.similarity.double(), scale.slack
+    forward = backward = logits
     if settings.balance:
-        logits = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance)
+        row, column = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
+        forward, backward = logits + column[candidates.target], logits + row[candidates.source]
+    forward = segment_softmax(forward, candidates.source, candidates.sources, slack)
+    backward = segment_softmax(backward, candidates.target, candidates.targets, slack)
     return Counterparts(
         candidates,
-        forward=segment_softmax(logits, candidates.source, candidates.sources),
-        backward=segment_softmax(logits, candidates.target, candidates.targets),
-        source_none=logits.new_zeros(candidates.sources),
-        target_none=logits.new_zeros(candidates.targets),
+        forward,
+        backward,
+        source_none=_rest(forward, candidates.source, candidates.sources, slack),
+        target_none=_rest(backward, candidates.target, candidates.targets, slack),
     )
 
 
-def fit_sharpness(
-    candidates: Candidates, held_out: Links, settings: ProbabilitySettings, *, both_ways: bool = True
-) -> float:
-    """The sharpness under which the held-out pairs are most probable, both ways or from source to target (eq. 3).
+def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor:
+    """What is left for "none", if it is an answer, [size]."""
+    if slack <= LOWEST:
+        return probability.new_zeros(size)
+    return (1 - segment_sum(probability, index, size)).clamp(min=0.0)
+
+
+def fit_scale(
+    candidates: Candidates, held_out: Links, last: Scale, settings: ProbabilitySettings, *, both_ways: bool = True
+) -> Scale:
+    """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then what
+    "none" is worth, so that these pairs are found while "none" would be, were their counterparts not there.
 
     Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
-    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness. Few pairs leave it near
-    `typical_sharpness`. The fit looks at the nearest candidates only, which hold nearly all of the mass.
+    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness.
+
+    Nobody knows which entities have a counterpart, but a held-out pair can teach both: it is found with probability p,
+    and were it not there, "none" would have m = p(none) / (1 − p). Minimised is Σ π·(1 − p)² + (1 − π)·(1 − m)², π the
+    share of entities that seemed to have a counterpart in the last round. Few pairs leave both near the typical. The
+    fit looks at the nearest candidates only, which hold nearly all of the mass.
     """
-    if settings.sharpness is not None:
-        return settings.sharpness
     near = nearest_only(candidates, settings.fit_candidates)
     row = lookup(near.keys(), held_out.source * near.targets + held_out.target)
-    row = row[row >= 0]  # a pair that is no candidate is as improbable under every sharpness
-    centre = math.log(settings.typical_sharpness)
+    row = row[row >= 0]  # a pair that is no candidate is as improbable under every scale
     if len(row) == 0:
-        return settings.typical_sharpness
+        return last
+    pairs, typical = pattern_of(near), Scale.typical(settings)
 
-    pairs = pattern_of(near)
+    def surprise(log_sharpness: float) -> float:
+        believed = counterparts(near, replace(last, sharpness=math.exp(log_sharpness)), settings, pairs)
+        found = believed.confidence if both_ways else believed.forward
+        return -float(torch.log(found[row].clamp(min=UNLIKELY)).sum())
 
-    def loss(log_sharpness: float) -> float:
-        believed = counterparts(near, math.exp(log_sharpness), settings, pairs)
-        belief = believed.confidence if both_ways else believed.forward
-        surprise = -torch.log(belief[row].clamp(min=1e-6)).sum()
-        return float(surprise) + settings.prior_pairs * (log_sharpness - centre) ** 2
+    scale = last
+    if settings.sharpness is None:
+        scale = replace(last, sharpness=math.exp(_least(surprise, math.log(typical.sharpness), 1.0, settings)))
+    if settings.none is not None or last.none <= LOWEST:
+        return scale
+    share = _linked_share(counterparts(near, last, settings, pairs))  # π
 
-    found = minimize_scalar(loss, bounds=(centre - 2.0, centre + 2.0), method="bounded", options={"xatol": 0.05})
-    return math.exp(found.x)
+    def error(none: float) -> float:
+        believed = counterparts(near, replace(scale, none=none), settings, pairs)
+        found = (believed.confidence if both_ways else believed.forward)[row].clamp(max=1 - UNLIKELY)
+        sides = (believed.source_none[near.source[row]], believed.target_none[near.target[row]])[: 1 + both_ways]
+        missed = (torch.stack(sides) / (1 - found)).clamp(max=1.0).mean(0)
+        return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
+
+    return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
+
+
+def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
+    """The value within two units of the typical with the least loss; every unit away from it costs as much as
+    `prior_pairs` pairs."""
+
+    def total(value: float) -> float:
+        return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2
+
+    bounds = (typical - 2 * unit, typical + 2 * unit)
+    return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.05 * unit}).x)
+
+
+def _linked_share(believed: Counterparts) -> float:
+    """Share of the entities, of those that have candidates, that seem to have a counterpart; at least half."""
+    pairs = believed.candidates
+    sides = ((believed.source_none, pairs.source), (believed.target_none, pairs.target))
+    shares = [1 - float(none[torch.unique(index)].mean()) for none, index in sides]
+    return max(0.5, sum(shares) / 2)
 
 
 def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:

@@ -13,7 +13,9 @@ from emea.data import Graph, Task
 from emea.errors import InputError
 from emea.estimate import estimate
 from emea.settings import Settings
-from emea.values import with_values
+from emea.values import NOTHING_SHARED, Anchors, odd_values, with_values
+
+HALF = 0.5  # of the entities: if fewer can be reached, a run is doubtful
 
 
 @dataclass(frozen=True)
@@ -31,30 +33,48 @@ class Side:
     reached: float  # share of the entities that some path joins to a seed or to a shared value
 
 
-def profile(task: Task, settings: Settings) -> dict[str, Any]:
-    """Both graphs, what they share, what a run would take, and what makes it doubtful or impossible."""
-    extended, anchors = with_values(task, settings.evidence)
+def offers(task: Task, settings: Settings) -> dict[str, Any]:
+    """Both graphs, and what they share."""
+    extended, anchors = with_values(task, settings.evidence) if _values_count(settings) else (task, Anchors.none())
     known = task.seeds + anchors.links
     sides = (
         ("source", task.source, extended.source, known.source),
         ("target", task.target, extended.target, known.target),
     )
-    try:
-        warnings = check(task, settings)
-    except InputError as error:
-        warnings = [str(error)]
-    if not len(known):
-        warnings.append("there are no known pairs, and the graphs share no value: nothing can be linked")
-    needed = estimate(task, settings)
     return {
         **{name: asdict(_side(graph, wide, ids)) for name, graph, wide, ids in sides},
         "seeds": len(task.seeds),
         "shared values": int((anchors.links.weight == 1).sum()),
         "similar strings": int((anchors.links.weight < 1).sum()),
-        "memory": needed.memory,
-        "seconds": needed.seconds,
-        "warnings": warnings,
     }
+
+
+def profile(task: Task, settings: Settings) -> dict[str, Any]:
+    """What the graphs offer, what a run would take, and what makes it doubtful or impossible."""
+    found, needed = offers(task, settings), estimate(task, settings)
+    try:
+        warnings = doubts(task, settings, found)
+    except InputError as error:
+        warnings = [str(error)]
+    return {**found, "memory": needed.memory, "seconds": needed.seconds, "warnings": warnings}
+
+
+def doubts(task: Task, settings: Settings, found: dict[str, Any]) -> list[str]:
+    """What makes a run doubtful, `found` being what the graphs offer; what cannot work is an `InputError`."""
+    warnings = check(task, settings)
+    if not _values_count(settings):
+        return warnings
+    if not (found["seeds"] or found["shared values"] or found["similar strings"]):
+        raise InputError(NOTHING_SHARED)
+    for side in ("source", "target"):
+        if found[side]["reached"] < HALF:
+            lost = 1 - found[side]["reached"]
+            warnings.append(f"{lost:.0%} of the {side} graph's entities have no path to a seed or to a shared value")
+    return warnings + odd_values(task, settings.evidence)
+
+
+def _values_count(settings: Settings) -> bool:
+    return settings.evidence.kind != "structure"
 
 
 def _side(graph: Graph, extended: Graph, known: Tensor) -> Side:

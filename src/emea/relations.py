@@ -9,10 +9,11 @@ from emea.data import Graph, Links, Task
 from emea.em import Result
 from emea.kernels.joins import Edges
 from emea.rules.paris import PARISSettings, Subrelations
-from emea.values import with_values
+from emea.values import LOCAL_NAME, with_values
 
 INVERSE = "^"  # before a relation's name: seen from its tail, as SPARQL has it
 LEAST = 0.1  # probability of what is told
+LIKELY = 0.5  # probability of what is said as a mapping
 
 
 def relation_links(result: Result) -> pa.Table:
@@ -41,6 +42,26 @@ def relation_links(result: Result) -> pa.Table:
     )
     order = [("triples", "descending"), ("source", "ascending"), ("target", "ascending")]
     return table.sort_by(order)
+
+
+def relation_mappings(relations: pa.Table) -> pa.Table:
+    """What SSSOM can say of them: source, target, weight, predicate. Two that are each contained in the other are
+    equivalent, as probably as both are; an inverse has no name of its own and is left out."""
+    rows: list[tuple[str, str, float, str]] = []
+    columns = (relations[name].to_pylist() for name in ("source", "target", "source_in_target", "target_in_source"))
+    for source, target, inside, around in zip(*columns, strict=True):
+        if target.startswith(INVERSE) or LOCAL_NAME in {source, target}:
+            continue
+        if min(inside, around) >= LIKELY:
+            rows.append((source, target, min(inside, around), "owl:equivalentProperty"))
+        elif inside >= LIKELY:
+            rows.append((source, target, inside, "rdfs:subPropertyOf"))
+        elif around >= LIKELY:
+            rows.append((target, source, around, "rdfs:subPropertyOf"))
+    names = ("source", "target", "weight", "predicate")
+    kinds = (pa.large_string(), pa.large_string(), pa.float64(), pa.large_string())
+    by_column = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return pa.table({name: pa.array(cells, kind) for name, kind, cells in zip(names, kinds, by_column, strict=True)})
 
 
 def _name(graph: Graph, number: int) -> str:

@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
 from emea.kernels.segments import segment_rank
-from emea.relations import relation_links
+from emea.relations import relation_links, relation_mappings
 from emea.rulebook import weight_names
 from emea.settings import Settings
 
@@ -35,6 +36,7 @@ RESULTS = (
     "alignment.sssom.tsv",
     "alignment.nt",
     "relations.tsv",
+    "relations.sssom.tsv",
     "candidates.tsv",
     "metrics.json",
     "validation.tsv",
@@ -117,6 +119,7 @@ def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) 
     write_columns(
         folder / "relations.tsv", relations.column_names, [*(column.combine_chunks() for column in relations.columns)]
     )
+    SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
     write_candidates(result.counterparts, task, folder / "candidates.tsv", top_k)
 
 
@@ -142,7 +145,7 @@ def summary(ended: Round, settings: Settings) -> dict[str, Any]:
         "round": ended.number,
         "candidates": len(ended.believed.candidates),
         "pseudo_labels": len(ended.state.labels),
-        "sharpness": ended.state.sharpness,
+        **asdict(ended.state.scale),
         "weights": dict(zip(weight_names(settings), ended.weights.tolist(), strict=True)),
         "held_out_links": len(ended.trials),
         "held_out_right": int(ended.trials[:, 1].sum()),

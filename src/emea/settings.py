@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, DirectoryPath, Field, ValidationError, field_validator
 
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Rule
@@ -29,8 +29,12 @@ class EvidenceSettings(_Stage):
     )
     most_holders: int = Field(1000, ge=1, description="values that more entities have tell nothing")
     least_likeness: float = Field(
-        0.5, ge=0, le=1, description="of strings that count as similar: cosine of their trigrams"
+        0.5, ge=0, le=1, description="of strings that count as similar: mean of trigram cosine and edit ratio"
     )
+    sentences: DirectoryPath | None = Field(
+        None, description="folder of a sentence-transformers model whose opinion of names counts, too"
+    )
+    local_names: bool = Field(False, description="what URIs end in counts as a name of their entity")
     most_strings: int = Field(100_000, ge=0, description="with more strings on a side none are compared for likeness")
 
 
@@ -69,9 +73,15 @@ class ProbabilitySettings(_Stage):
         None, gt=0, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
     )
     typical_sharpness: float = Field(35.0, gt=0, description="what sharpness is without any pair to fit it to")
-    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the typical sharpness weighs")
-    fit_candidates: int = Field(20, ge=1, description="nearest candidates that the fit looks at")
-    balance: int = Field(15, ge=0, description="Sinkhorn iterations that normalise both ways; 0 leaves eq. 2 alone")
+    none: float | None = Field(
+        None, description='similarity at which a counterpart is no better than "none"; fitted when unset'
+    )
+    typical_none: float = Field(-0.2, description='what "none" is worth without any pair to fit it to')
+    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the last round's sharpness and none weigh")
+    fit_candidates: int = Field(10, ge=1, description="nearest candidates that the fit looks at")
+    balance: int = Field(
+        15, ge=0, description='Sinkhorn iterations that normalise both ways, with "none"; 0 leaves eq. 2 alone'
+    )
     fit_to: Literal["seeds", "validation"] = Field(
         "seeds",
         description="the pairs that probabilities are fitted to: hidden folds of the seeds, or validation pairs",

@@ -113,6 +113,7 @@ def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -
         "alignment.sssom.tsv": "the same as SSSOM",
         "alignment.nt": "the same as owl:sameAs",
         "relations.tsv": "which relations are contained in which",
+        "relations.sssom.tsv": "the likely ones as SSSOM",
         "candidates.tsv": "the most probable counterparts of each source",
         "metrics.json": "the measures above and more",
         "rounds.jsonl": "what each round found",
@@ -132,12 +133,38 @@ def show_measures(measures: dict[str, Any]) -> None:
         table.add_row(f"{values['links']:,}", *figures, readings[reading])
     out.print(f"\nagainst {measures['reference']:,} true links that were not given:", highlight=False)
     out.print(table)
+    show_curve(measures["alignment"]["known sources"])
     table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
     for pool, decodings in measures["ranking"].items():
         for decoding, values in decodings.items():
             figures = (f"{values[name]:.3f}" for name in ("hit@1", "hit@10", "mrr"))
             table.add_row(pool, decoding, *figures, f"{values['mr']:.1f}")
     out.print(table)
+
+
+def show_curve(links: dict[str, Any]) -> None:
+    """What is left when only the surest links are accepted."""
+    shown = 0
+    table = Table("accepted from confidence", "links", "precision", "recall", box=None)
+    for least in (0.99, 0.95, 0.9, 0.8, 0.5, 0.0):
+        accepted = [point for point in links["curve"] if point["confidence"] >= least]
+        if accepted and accepted[-1]["links"] > shown:
+            last, shown = accepted[-1], accepted[-1]["links"]
+            table.add_row(f"{least:g}", f"{last['links']:,}", f"{last['precision']:.3f}", f"{last['recall']:.3f}")
+    if table.row_count:
+        out.print(table)
+
+
+def shown_offers(found: dict[str, Any]) -> str:
+    """What two graphs have to offer, in one line."""
+    sides = [found[side] for side in ("source", "target")]
+    degrees, reached = ([one[key] for one in sides] for key in ("typical_degree", "reached"))
+    shared = f"{found['shared values']:,} shared values, {found['similar strings']:,} similar strings, "
+    return (
+        f"{found['seeds']:,} seeds, {shared if found['shared values'] or found['similar strings'] else ''}"
+        f"triples of an entity {degrees[0]:g} and {degrees[1]:g} (median), "
+        f"{reached[0]:.0%} and {reached[1]:.0%} of the entities within reach"
+    )
 
 
 def show_profile(found: dict[str, Any]) -> None:

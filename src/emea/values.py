@@ -10,14 +10,16 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import torch
-from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.names import alike, local_names
 from emea.settings import EvidenceSettings
 
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*)?$")
@@ -25,7 +27,15 @@ NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 LONGEST = 2**16  # characters of a value that counts
 LARGEST = 1e15  # up to this whole numbers are told apart
 STRING = "s "  # begins the normal form of a string
-BLOCK = 2048  # strings compared at a time
+SHOWN = 40  # characters of a value that is named
+XSD = "http://www.w3.org/2001/XMLSchema#"
+DATES = ("date", "dateTime")
+NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
+NOTHING_SHARED = (
+    "there are no known pairs, and the graphs share no value: expected pairs by --seeds, or names, labels or "
+    "identifiers in both graphs; --local-names takes what URIs end in as names"
+)
+LOCAL_NAME = "local name"  # the attribute under which names of URIs count
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +68,8 @@ class _Values:
     attribute: np.ndarray  # [literals]
     value: np.ndarray  # [literals] position among the forms
     forms: list[str]  # distinct
+    attributes: pa.Array  # their names
+    odd: dict[str, list[str]]  # what is wrong with values → those it is wrong with
 
     @property
     def holders(self) -> np.ndarray:
@@ -67,36 +79,68 @@ class _Values:
 
 def with_values(task: Task, settings: EvidenceSettings) -> tuple[Task, Anchors]:
     """The graphs with their shared values as further entities, numbered after all others, and these as anchors."""
-    sides = [_values(graph, settings) for graph in (task.source, task.target)]
+    source, target, anchors, _ = _joined(task.source, task.target, settings)
+    return Task(source, target, task.seeds, task.validation, task.exclusions), anchors
+
+
+def odd_values(task: Task, settings: EvidenceSettings) -> list[str]:
+    """One sentence for each kind of value that is not what it says it is."""
+    sentences = []
+    for side, odd in zip(("source", "target"), _joined(task.source, task.target, settings)[3], strict=True):
+        for fault, values in odd.items():
+            shown = values[0] if len(values[0]) <= SHOWN else f"{values[0][:SHOWN]}…"
+            sentences.append(f"{len(values):,} {fault} in the {side} graph, such as '{shown}'")
+    return sentences
+
+
+@lru_cache(maxsize=1)  # a run asks several times for the same graphs
+def _joined(
+    source: Graph, target: Graph, settings: EvidenceSettings
+) -> tuple[Graph, Graph, Anchors, tuple[dict[str, list[str]], ...]]:
+    sides = [_values(graph, settings) for graph in (source, target)]
     pairs, likeness = _equal_pairs(sides[0], sides[1], settings)
-    graphs = [
-        _extended(graph, side, used)
-        for graph, side, used in zip((task.source, task.target), sides, (pairs[:, 0], pairs[:, 1]), strict=True)
-    ]
-    counts = [side.holders[used] for side, used in zip(sides, (pairs[:, 0], pairs[:, 1]), strict=True)]
-    numbers = torch.arange(len(pairs))
-    links = Links.build(
-        numbers + len(task.source.entities), numbers + len(task.target.entities), torch.from_numpy(likeness)
-    )
+    used = pairs[:, 0], pairs[:, 1]
+    numbers, counts = torch.arange(len(pairs)), [side.holders[own] for side, own in zip(sides, used, strict=True)]
+    links = Links.build(numbers + len(source.entities), numbers + len(target.entities), torch.from_numpy(likeness))
     telling = torch.from_numpy(1 / np.sqrt(counts[0] * counts[1])).float()
-    return Task(graphs[0], graphs[1], task.seeds, task.validation, task.exclusions), Anchors(links, telling)
+    wide = [_extended(*each) for each in zip((source, target), sides, used, strict=True)]
+    return wide[0], wide[1], Anchors(links, telling), tuple(side.odd for side in sides)
 
 
 def _values(graph: Graph, settings: EvidenceSettings) -> _Values:
     """A graph's literals in normal form; those without one, or of a kind that does not count, are left out."""
     table = graph.literals
+    columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
+    rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
+    attributes = graph.attributes
+    if settings.local_names:
+        own = enumerate(local_names(graph.entities))
+        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own))
+        attributes = pa.concat_arrays([attributes, pa.array([LOCAL_NAME], attributes.type)])
     place: dict[str, int] = {}
-    rows, value = [], []
-    columns = table["value"].to_pylist(), table["language"].to_pylist()
-    for row, (text, language) in enumerate(zip(*columns, strict=True)):
+    found: list[tuple[int, int, int]] = []
+    odd: dict[str, list[str]] = {}
+    for entity, attribute, text, datatype, language in rows:
         form = normal_form(text, language)
-        if form is None or (settings.kind == "names" and not form.startswith(STRING)):
-            continue
-        rows.append(row)
-        value.append(place.setdefault(form, len(place)))
-    chosen = np.array(rows, dtype=np.int64)
-    entity, attribute = (table[name].to_numpy()[chosen] for name in ("entity", "attribute"))
-    return _Values(entity, attribute, np.array(value, dtype=np.int64), list(place))
+        fault = _fault(text, datatype, form)
+        if fault is not None:
+            odd.setdefault(fault, []).append(text)
+        if form is not None and (settings.kind != "names" or form.startswith(STRING)):
+            found.append((entity, attribute, place.setdefault(form, len(place))))
+    numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return _Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], list(place), attributes, odd)
+
+
+def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
+    """What a value is, where it is not what its datatype says; such a value counts as the text that it is."""
+    if len(text) > LONGEST:
+        return f"texts longer than {LONGEST:,} characters, which do not count,"
+    kind = (datatype or "").removeprefix(XSD)
+    if kind in DATES and not (form or "").startswith("d "):
+        return "dates that are no dates"
+    if kind in NUMBERS and not (form or "").startswith("n "):
+        return "numbers that are no numbers"
+    return None
 
 
 def normal_form(text: str, language: str | None = None) -> str | None:
@@ -115,9 +159,9 @@ def normal_form(text: str, language: str | None = None) -> str | None:
         if not math.isfinite(number):
             return None
         return f"n {int(number)}" if number.is_integer() and abs(number) < LARGEST else f"n {number:.9g}"
-    date = DATE.match(text)
-    if date:
-        return f"d {date[1]}-{date[2]}-{date[3]}"
+    day = DATE.match(text)
+    if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
+        return f"d {day[1]}-{day[2]}-{day[3]}"
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter if letter.isalnum() else " " for letter in plain if not unicodedata.combining(letter))
     words = " ".join(plain.split())
@@ -147,41 +191,9 @@ def _near_strings(
     many = max(len(left), len(right)) > settings.most_strings
     if settings.kind == "literals" or many or not len(left) or not len(right):
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
-    grams = ngrams([first.forms[row][2:] for row in left], [second.forms[row][2:] for row in right])
-    best, likeness = _nearest_rows(*grams)
-    back, _ = _nearest_rows(*grams[::-1])
-    rows = np.flatnonzero((back[best] == np.arange(len(best))) & (likeness >= settings.least_likeness))
-    return np.stack([left[rows], right[best[rows]]], 1), likeness[rows]
-
-
-def ngrams(left: Iterable[str], right: Iterable[str], size: int = 3) -> tuple[csr_matrix, csr_matrix]:
-    """Both lists of strings as rows of character n-grams, weighted by their rarity in both, of length 1."""
-    texts = [[f" {text} " for text in side] for side in (left, right)]
-    place: dict[str, int] = {}
-    row, column = [], []
-    for number, text in enumerate([*texts[0], *texts[1]]):
-        for start in range(max(1, len(text) - size + 1)):
-            row.append(number)
-            column.append(place.setdefault(text[start : start + size], len(place)))
-    shape = (len(texts[0]) + len(texts[1]), len(place))
-    counts = csr_matrix((np.ones(len(row)), (row, column)), shape)
-    rarity = np.log((1 + shape[0]) / (1 + np.asarray((counts > 0).sum(0)).ravel())) + 1
-    weighted = counts.multiply(rarity[None, :]).tocsr()
-    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(1)).ravel())
-    weighted = weighted.multiply(1 / length[:, None]).tocsr()
-    return weighted[: len(texts[0])], weighted[len(texts[0]) :]
-
-
-def _nearest_rows(queries: csr_matrix, keys: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """For each row of the first, the row of the second with the largest product, and that product."""
-    best, likeness = [], []
-    transposed = keys.T.tocsr()
-    for start in range(0, queries.shape[0], BLOCK):
-        products = (queries[start : start + BLOCK] @ transposed).tocsr()
-        chosen = np.asarray(products.argmax(1)).ravel()
-        best.append(chosen)
-        likeness.append(np.asarray(products[np.arange(len(chosen)), chosen]).ravel())
-    return np.concatenate(best), np.concatenate(likeness)
+    texts = [[side.forms[row].removeprefix(STRING) for row in rows] for side, rows in ((first, left), (second, right))]
+    pairs, likeness = alike(texts[0], texts[1], settings)
+    return np.stack([left[pairs[:, 0]], right[pairs[:, 1]]], 1), likeness
 
 
 def _extended(graph: Graph, values: _Values, used: np.ndarray) -> Graph:
@@ -196,7 +208,7 @@ def _extended(graph: Graph, values: _Values, used: np.ndarray) -> Graph:
     triples = torch.unique(torch.cat([graph.triples, torch.from_numpy(added)]), dim=0)
     return Graph(
         entities=pa.concat_arrays([graph.entities, pa.array(names, graph.entities.type)]),
-        relations=pa.concat_arrays([graph.relations, graph.attributes]),
+        relations=pa.concat_arrays([graph.relations, values.attributes]),
         triples=triples,
         attributes=graph.attributes[:0],
         literals=LITERAL_SCHEMA.empty_table(),

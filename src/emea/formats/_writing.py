@@ -56,6 +56,8 @@ def write_lines(file: BinaryIO, columns: Sequence[Column]) -> None:
 
 def _text(column: Column) -> pa.Array:
     values = column.detach().cpu().numpy() if isinstance(column, Tensor) else column
+    if isinstance(values, pa.Array | pa.ChunkedArray) and pa.types.is_floating(values.type):
+        values = values.to_numpy()
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         values = six_digits(values)
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)

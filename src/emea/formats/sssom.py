@@ -74,13 +74,20 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         said = {"mapping_justification": ["semapv:CompositeMatching"] * count, "mapping_cardinality": ["1:1"] * count}
         self._write(pairs, path, said)
 
+    def write_relations(self, pairs: pa.Table, path: Path) -> None:
+        """Write pairs of relations: source, target, weight, and the predicate that says how they are related."""
+        said = {"mapping_justification": ["semapv:StructuralMatching"] * pairs.num_rows}
+        self._write(pairs, path, said)
+
     def _write(self, pairs: pa.Table, path: Path, said: dict[str, list[str]]) -> None:
         names = {side: pairs[side].to_pylist() for side in SIDES}
         subjects, prefixes = shorten(names["source"], "source", _vocabularies())
         objects, prefixes = shorten(names["target"], "target", prefixes)
+        known = "predicate" in pairs.column_names
+        predicates = pairs["predicate"].to_pylist() if known else ["owl:sameAs"] * pairs.num_rows
         columns: dict[str, Column] = {
             "subject_id": subjects,
-            "predicate_id": ["owl:sameAs"] * pairs.num_rows,
+            "predicate_id": predicates,
             "object_id": objects,
             **said,
             "confidence": pairs["weight"].to_numpy(),
@@ -92,20 +99,28 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
         if any(exact):
             columns["other"] = exact
-        metadata = self._metadata(subjects, objects, prefixes, measured="similarity_score" in columns)
+        metadata = self._metadata(
+            subjects, predicates, objects, prefixes=prefixes, measured="similarity_score" in columns
+        )
         with writing(path) as file:
             file.write(metadata.encode())
             write_table(file, tuple(columns), list(columns.values()))
 
     def _metadata(
-        self, subjects: Sequence[str], objects: Sequence[str], prefixes: dict[str, str], *, measured: bool
+        self,
+        subjects: Sequence[str],
+        predicates: Sequence[str],
+        objects: Sequence[str],
+        *,
+        prefixes: dict[str, str],
+        measured: bool,
     ) -> str:
         """The comment lines before the table; what is the same for all rows is said here once."""
         # Imported here: every command loads all formats, few write this one, and these packages load slowly.
         from sssom_pydantic import MappingSetRecord
         from sssom_pydantic.io import write_metadata
 
-        used = {curie.partition(":")[0] for curie in (*subjects, *objects)} | {"owl", "semapv"}
+        used = {curie.partition(":")[0] for curie in (*subjects, *objects, *predicates)} | {"owl", "semapv"}
         identifier = self._mapping_set_id or f"{SET_NAMESPACE}{uuid5(NAMESPACE_URL, ' '.join([*subjects, *objects]))}"
         slots = {
             "mapping_set_id": identifier,

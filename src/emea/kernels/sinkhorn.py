@@ -13,9 +13,9 @@ from emea.kernels.segments import LOWEST, segment_max
 FURTHEST = -300.0  # logits further below their row's best count as this: no product of two weights leaves float64
 
 
-def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
-    """Log of the transport plan over the pairs, [pairs]: exp(logits) scaled until the pairs of each row, and those of
-    each column, sum to 1 less what goes to "none", whose logit is `slack`.
+def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> tuple[Tensor, Tensor]:
+    """Logs of the scales of rows and of columns, [rows] and [columns], under which exp(logits) is a transport plan: its
+    pairs of each row, and those of each column, sum to 1 less what goes to "none", whose logit is `slack`.
 
     With K = exp(logits − peak), u and v the scales of rows and columns: u = 1 / (K v + exp(slack − peak)),
     v = 1 / (Kᵀ u + exp(slack)), a sparse product each.
@@ -30,5 +30,10 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     for _ in range(iterations):  # the scale of a row without pairs is infinite, and nobody asks for it
         row = torch.addmm(row_slack, forward, column).reciprocal_()
         column = torch.addmm(column_slack, backward, row).reciprocal_()
-    row_log, column_log = torch.log(row[:, 0]) - peak, torch.log(column[:, 0])
-    return logits + row_log[pairs.row] + column_log[pairs.column]
+    return torch.log(row[:, 0]) - peak, torch.log(column[:, 0])
+
+
+def plan(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
+    """The transport plan over the pairs, [pairs]."""
+    row, column = sinkhorn(pairs, logits, iterations, slack)
+    return torch.exp(logits.double() + row[pairs.row] + column[pairs.column])

@@ -1,0 +1,39 @@
+"""Figures: made of the measures, in the format that the suffix names."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from emea.errors import SettingsError
+from emea.evaluation import curve, reliability
+from emea.plots import reliability_plot, save_plot
+
+CONFIDENCE, RIGHT = torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([True, True, False, True])
+PART = {"reliability": reliability(CONFIDENCE, RIGHT), "curve": curve(CONFIDENCE, RIGHT, 5)}
+SPEC = reliability_plot({"alignment": {"known sources": PART, "strict": PART}})
+
+
+def test_a_figure_holds_the_measures() -> None:
+    shown, accepted = SPEC["hconcat"]
+    bins = shown["layer"][1]["data"]["values"]
+    assert [row["right"] for row in bins if row["reading"] == "strict"] == [1.0, 0.0, 1.0, 1.0]
+    assert len(accepted["data"]["values"]) == 8
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")])
+def test_figures_are_written(suffix: str, start: bytes, tmp_path: Path) -> None:
+    save_plot(SPEC, tmp_path / f"figure{suffix}")
+    assert (tmp_path / f"figure{suffix}").read_bytes().lstrip().startswith(start)
+
+
+def test_without_the_extra_there_is_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    save_plot(SPEC, tmp_path / "figure.json")
+    assert json.loads((tmp_path / "figure.json").read_text()) == SPEC
+    with pytest.raises(SettingsError, match="emea\\[plots\\]"):
+        save_plot(SPEC, tmp_path / "figure.svg")
+    with pytest.raises(SettingsError, match="expected a figure as"):
+        save_plot(SPEC, tmp_path / "figure.gif")

@@ -62,7 +62,8 @@ def table(path: Path) -> pyarrow.Table:
 def test_the_folder_holds_what_it_should(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names == {
-        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv", "rounds.jsonl",
+        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv",
+        "relations.sssom.tsv", "rounds.jsonl",
         "seeds.tsv",
         "settings.toml", "timings.jsonl",
     }  # fmt: skip
@@ -124,7 +125,10 @@ def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> 
     assert measures is not None
     assert from_files["reference"] == measures["reference"]
     for reading, values in measures["alignment"].items():
-        assert from_files["alignment"][reading] == pytest.approx(values, abs=1e-5)
+        read_back = from_files["alignment"][reading]
+        for measure in ("links", "precision", "recall", "f1", "calibration error"):
+            assert read_back[measure] == pytest.approx(values[measure], abs=1e-5)
+        assert read_back["curve"][-1] == pytest.approx(values["curve"][-1], abs=1e-5)
     for measure in ("hit@1", "hit@10"):
         read_back, itself = (
             {pool: decodings["probability"][measure] for pool, decodings in each["ranking"].items()}

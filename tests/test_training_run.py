@@ -109,7 +109,7 @@ def test_weights_of_several_rules_are_named(folder: Path, monkeypatch: pytest.Mo
     assert list(first["weights"]) == ["paris", "avoid_conflict.follow", "avoid_conflict.unique"]
 
 
-@pytest.mark.parametrize("name", [name for name in names("encoders") if name != "propagation"])
+@pytest.mark.parametrize("name", sorted({*names("encoders")} - {"propagation", "committee"}))
 def test_the_estimate_knows_of_training(name: str, folder: Path) -> None:
     task, plugin = task_in(folder), find("encoders", name, Encoder)
     settings = Settings.model_validate({"em": {"encoder": name}})

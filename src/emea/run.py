@@ -127,7 +127,7 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
     """The most probable counterparts of each source with similarity and probability; ties share a rank."""
     pairs = counterparts.candidates
     source, target, probability, cosine = (
-        column.cpu() for column in (pairs.source, pairs.target, counterparts.forward, pairs.cosine)
+        column.cpu() for column in (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)
     )
     rank = segment_rank(source, pairs.sources, probability) + 1
     kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole

@@ -48,7 +48,7 @@ class Case:
         free = self.nearest[~self.nearest.touches(self.known)]
         believed = counterparts(free, Scale(6.0, LOWEST), settings.probability)
         both_ways = settings.compatibility.directions == "both"
-        considered = most_probable(believed, settings.compatibility.candidates, both_ways=both_ways)
+        considered = most_probable(believed, settings.considered, both_ways=both_ways)
         cosine = (self.space.source[own] * self.space.target[own]).sum(1)
         self.beliefs = clamp(considered, self.known, cosine)
         book = Rulebook(self.task, settings, CPU)
@@ -75,7 +75,7 @@ def slow_rivals(case: Case) -> list[Pair]:
     kept = []
     for pair, value in touched.items():
         better = [sum(other[end] == pair[end] and touched[other] > value for other in touched) for end in (0, 1)]
-        if min(better) < case.settings.compatibility.candidates:
+        if min(better) < case.settings.considered:
             kept.append(pair)
     return kept
 

@@ -12,7 +12,7 @@ import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.settings import EvidenceSettings, load
-from emea.values import normal_form, odd_values, with_values
+from emea.values import _nearest_number, normal_form, odd_values, with_values
 
 ALL = EvidenceSettings(kind="all")
 Literal = tuple[int, int, str, str | None]
@@ -147,6 +147,27 @@ def test_values_that_are_not_what_they_say_are_counted_and_count_as_text() -> No
     ]
     _, anchors = with_values(given, ALL)
     assert len(anchors.links) == 1
+
+
+def test_measured_numbers_are_near_within_a_tolerance_and_counts_are_not() -> None:
+    given = task(
+        [(0, 0, "357021.5", None), (1, 0, "1999", None), (2, 0, "0.5", None), (2, 1, "12.25", None)],
+        [(0, 0, "357022", None), (1, 0, "2000", None), (2, 0, "0.6", None), (2, 1, "12.2500000001", None)],
+    )
+    extended, anchors = with_values(given, ALL)
+    pairs = {
+        (extended.source.entities[s].as_py(), extended.target.entities[t].as_py())
+        for s, t in zip(anchors.links.source.tolist(), anchors.links.target.tolist(), strict=True)
+    }
+    assert pairs == {('"n 357021.5"', '"n 357022"'), ('"n 12.25"', '"n 12.25"')}
+    assert sorted(anchors.links.weight.tolist()) == [pytest.approx(1 - 0.5 / 357022 / 2e-3, abs=1e-6), 1.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_nearest_number_is_found(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    of, among = draw.normal(size=seed + 1), draw.normal(size=2 * seed + 1)
+    assert _nearest_number(of, among).tolist() == [int(np.abs(among - value).argmin()) for value in of]
 
 
 def test_uris_are_no_evidence_unless_asked_for() -> None:

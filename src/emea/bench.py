@@ -198,7 +198,7 @@ def _encoder(name: str, graphs: Task, device: torch.device, **settings: int) -> 
 
 
 def _considered(believed: Counterparts, known: Links, settings: Settings) -> Counterparts:
-    return clamp(most_probable(believed, settings.compatibility.candidates), known)
+    return clamp(most_probable(believed, settings.considered), known)
 
 
 def synthetic(seed: int = 0) -> Task:

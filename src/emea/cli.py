@@ -150,11 +150,11 @@ def align(  # noqa: PLR0917 - one parameter for each option
     )
     seed = inputs.split if seed is None and config is None and ratio is not None else seed
     job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
+    if local_names and evidence == "structure":
+        raise SettingsError("--local-names takes URIs as names, which --evidence structure does not look at")
     evidence = evidence or ("all" if config is None and (inputs.data is None or local_names) else None)
-    literals = [f"evidence.kind={evidence}"] if evidence else []
-    literals += ["compatibility.candidates=20"] if evidence not in {None, "structure"} else []  # values tell more apart
     assignments = [
-        *literals,
+        *([f"evidence.kind={evidence}"] if evidence else []),
         *(["evidence.local_names=true"] if local_names else []),
         *(assignments or ()),
         *([f"em.encoder={encoder}"] if encoder else []),

@@ -113,7 +113,7 @@ def rounds(
             scale = fit_scale(candidates, fitted_to, scale, settings.probability, both_ways=rules.both_ways)
         believed = counterparts(candidates, scale, settings.probability)  # q_Θ
 
-        considered = most_probable(believed, settings.compatibility.candidates, both_ways=rules.both_ways)
+        considered = most_probable(believed, settings.considered, both_ways=rules.both_ways)
         considered = clamp(considered, certain, _cosine(embeddings, certain))
         forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
         weights = learn_weights(learning)  # M-step: Φ

@@ -39,7 +39,7 @@ class Rulebook:
     ) -> tuple[Factors, Factors, list[tuple[Factors, Tensor]]]:
         """Factors of the pairs believed in, forward and backward, and what Φ is learned from: the factors and ŷ of all
         entities. Labelled ones count there with their nearest others as rivals, which are not believed in."""
-        rivals = nearest_only(nearest[nearest.touches(known)], self.settings.compatibility.candidates)
+        rivals = nearest_only(nearest[nearest.touches(known)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
         forward = _said(self.forward, judged, embeddings)
         backward = {**forward, **_said(self.backward, judged.swap(), embeddings.swap())} if self.both_ways else {}

@@ -31,6 +31,9 @@ class EvidenceSettings(_Stage):
     least_likeness: float = Field(
         0.5, ge=0, le=1, description="of strings that count as similar: mean of trigram cosine and edit ratio"
     )
+    tolerance: float = Field(
+        1e-3, gt=0, description="relative difference of numbers that count as similar, unless both are whole"
+    )
     sentences: DirectoryPath | None = Field(
         None, description="folder of a sentence-transformers model whose opinion of names counts, too"
     )
@@ -97,8 +100,11 @@ class ProbabilitySettings(_Stage):
 class CompatibilitySettings(_Stage):
     """Candidates, rule weights and "none" in the compatibility model (paper 4.2–4.4)."""
 
-    candidates: int = Field(
-        10, ge=1, description="K: best counterparts of each entity that the rules look at, both ways"
+    candidates: int | None = Field(
+        None,
+        ge=1,
+        description="K: best counterparts of each entity that the rules look at, both ways; if unset 10, and 20 where "
+        "values count",
     )
     directions: Literal["both", "forward"] = Field(
         "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
@@ -158,6 +164,11 @@ class Settings(_Stage):
     matching: MatchingSettings = MatchingSettings()
     encoders: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of encoders by name")
     rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
+
+    @property
+    def considered(self) -> int:
+        """K: how many counterparts of each entity the rules look at. Values tell more of them apart."""
+        return self.compatibility.candidates or (10 if self.evidence.kind == "structure" else 20)
 
     def encoder_settings(self) -> PluginSettings:
         """The chosen encoder's own settings."""

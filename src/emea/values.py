@@ -26,7 +26,7 @@ DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*)?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 LONGEST = 2**16  # characters of a value that counts
 LARGEST = 1e15  # up to this whole numbers are told apart
-STRING = "s "  # begins the normal form of a string
+STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # begin the normal forms of strings, numbers and days
 SHOWN = 40  # characters of a value that is named
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DATES = ("date", "dateTime")
@@ -75,6 +75,10 @@ class _Values:
     def holders(self) -> np.ndarray:
         """How many literals have each form."""
         return np.bincount(self.value, minlength=len(self.forms))
+
+    def others(self, kind: str, taken: np.ndarray) -> np.ndarray:
+        """Positions of the forms of a kind that are not taken."""
+        return np.setdiff1d(np.flatnonzero([form.startswith(kind) for form in self.forms]), taken)
 
 
 def with_values(task: Task, settings: EvidenceSettings) -> tuple[Task, Anchors]:
@@ -136,9 +140,9 @@ def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
     if len(text) > LONGEST:
         return f"texts longer than {LONGEST:,} characters, which do not count,"
     kind = (datatype or "").removeprefix(XSD)
-    if kind in DATES and not (form or "").startswith("d "):
+    if kind in DATES and not (form or "").startswith(DAY):
         return "dates that are no dates"
-    if kind in NUMBERS and not (form or "").startswith("n "):
+    if kind in NUMBERS and not (form or "").startswith(NUMBER_FORM):
         return "numbers that are no numbers"
     return None
 
@@ -158,10 +162,14 @@ def normal_form(text: str, language: str | None = None) -> str | None:
         number = float(text)
         if not math.isfinite(number):
             return None
-        return f"n {int(number)}" if number.is_integer() and abs(number) < LARGEST else f"n {number:.9g}"
+        return (
+            f"{NUMBER_FORM}{int(number)}"
+            if number.is_integer() and abs(number) < LARGEST
+            else f"{NUMBER_FORM}{number:.9g}"
+        )
     day = DATE.match(text)
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
-        return f"d {day[1]}-{day[2]}-{day[3]}"
+        return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter if letter.isalnum() else " " for letter in plain if not unicodedata.combining(letter))
     words = " ".join(plain.split())
@@ -169,31 +177,52 @@ def normal_form(text: str, language: str | None = None) -> str | None:
 
 
 def _equal_pairs(first: _Values, second: _Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of forms that are equal, or strings nearest to each other, [pairs, 2], and how alike they are."""
+    """Positions of forms that are equal, or near each other, [pairs, 2], and how alike they are."""
     place = {form: number for number, form in enumerate(second.forms)}
     shared = [(number, place[form]) for number, form in enumerate(first.forms) if form in place]
-    pairs = np.array(shared, dtype=np.int64).reshape(-1, 2)
-    alone = [
-        np.setdiff1d(np.flatnonzero([form.startswith(STRING) for form in side.forms]), taken)
-        for side, taken in ((first, pairs[:, 0]), (second, pairs[:, 1]))
-    ]
-    near, likeness = _near_strings(first, second, alone, settings)
-    pairs, likeness = np.concatenate([pairs, near]), np.concatenate([np.ones(len(pairs)), likeness])
+    equal = np.array(shared, dtype=np.int64).reshape(-1, 2)
+    found = [(equal, np.ones(len(equal)))]
+    for kind, near in ((STRING, _near_strings), (NUMBER_FORM, _near_numbers)):
+        left, right = first.others(kind, equal[:, 0]), second.others(kind, equal[:, 1])
+        texts = [
+            [side.forms[row].removeprefix(kind) for row in rows] for side, rows in ((first, left), (second, right))
+        ]
+        if len(left) and len(right):
+            pairs, likeness = near(texts[0], texts[1], settings)
+            found.append((np.stack([left[pairs[:, 0]], right[pairs[:, 1]]], 1), likeness))
+    pairs, likeness = (np.concatenate(column) for column in zip(*found, strict=True))
     most = np.maximum(first.holders[pairs[:, 0]], second.holders[pairs[:, 1]])
     return pairs[most <= settings.most_holders], likeness[most <= settings.most_holders]
 
 
-def _near_strings(
-    first: _Values, second: _Values, alone: list[np.ndarray], settings: EvidenceSettings
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of the strings that have no equal on the other side, pairs that are most like each other."""
-    left, right = alone
-    many = max(len(left), len(right)) > settings.most_strings
-    if settings.kind == "literals" or many or not len(left) or not len(right):
+def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Strings that are most like each other, where names count and there are not too many."""
+    if settings.kind == "literals" or max(len(left), len(right)) > settings.most_strings:
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
-    texts = [[side.forms[row].removeprefix(STRING) for row in rows] for side, rows in ((first, left), (second, right))]
-    pairs, likeness = alike(texts[0], texts[1], settings)
-    return np.stack([left[pairs[:, 0]], right[pairs[:, 1]]], 1), likeness
+    return alike(left, right, settings)
+
+
+def _near_numbers(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that are nearest to each other, within the tolerance, unless both are whole: those are counted, not
+    measured."""
+    first, second = (np.array(side, dtype=np.float64) for side in (left, right))
+    nearest, back = _nearest_number(first, second), _nearest_number(second, first)
+    rows = np.flatnonzero(back[nearest] == np.arange(len(first)))
+    one, other = first[rows], second[nearest[rows]]
+    apart = np.abs(one - other) / np.maximum(np.abs(one), np.abs(other))
+    kept = (apart <= settings.tolerance) & ((one % 1 != 0) | (other % 1 != 0))
+    rows, apart = rows[kept], apart[kept]
+    return np.stack([rows, nearest[rows]], 1), 1 - apart / (2 * settings.tolerance)
+
+
+def _nearest_number(of: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Position of the number nearest to each, [numbers]."""
+    order = np.argsort(among, kind="stable")
+    place = np.searchsorted(among[order], of).clip(1, max(1, len(among) - 1))
+    pair = np.stack([place - 1, np.minimum(place, len(among) - 1)])
+    side = np.abs(among[order][pair] - of).argmin(0)
+    nearest: np.ndarray = order[pair[side, np.arange(len(of))]]
+    return nearest
 
 
 def _extended(graph: Graph, values: _Values, used: np.ndarray) -> Graph:

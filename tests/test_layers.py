@@ -7,6 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"terminal", "plots"},
     {"run", "finished", "bench", "profile"},

@@ -506,7 +506,9 @@ def test_widened_beliefs_share_out_what_the_encoder_gave(
             given_mass = sum(q[other] for other in kept if index[other] == entity)
             expected = a[kept.index(row)] * given_mass if row in kept else q[row]
             assert found[row] == pytest.approx(expected, rel=1e-12)
-            assert getattr(wide, none_name)[entity].item() == pytest.approx(none[entity] * given_mass, abs=1e-12)
+            before = getattr(believed, none_name)[entity].item()
+            expected = before + none[entity] * given_mass
+            assert getattr(wide, none_name)[entity].item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_widening_leaves_the_mass_outside_the_candidates_where_it_was() -> None:

@@ -228,7 +228,7 @@ def test_the_curve_is_what_accepting_the_surest_gives(count: int, levels: int, c
     confidence = [chance.randint(0, levels * 40) / (levels * 40) for _ in range(count)]
     right = [chance.random() < value for value in confidence]
     points = curve(torch.tensor(confidence), torch.tensor(right), known=count + 3)
-    assert len(points) <= 100
+    assert len(points) <= 109
     assert points[-1]["links"] == count
     assert [point["confidence"] for point in points] == sorted({point["confidence"] for point in points}, reverse=True)
     for point in points:
@@ -236,6 +236,13 @@ def test_the_curve_is_what_accepting_the_surest_gives(count: int, levels: int, c
         assert point["links"] == len(accepted)
         assert point["precision"] == pytest.approx(sum(accepted) / len(accepted))
         assert point["recall"] == pytest.approx(sum(accepted) / (count + 3))
+
+
+def test_the_curve_tells_exactly_how_many_are_that_sure() -> None:
+    confidence = torch.arange(10_001, dtype=torch.float64) / 10_000
+    points = curve(confidence, confidence > 0.3, 20_000)
+    for level, count in ((0.99, 101), (0.95, 501), (0.9, 1001), (0.5, 5001)):
+        assert [point for point in points if point["confidence"] >= level][-1]["links"] == count
 
 
 def test_bins_of_reliability_hold_all_links_and_their_order() -> None:

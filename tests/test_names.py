@@ -1,5 +1,6 @@
 """Names are compared after transliteration, by n-grams and distance, and by a sentence encoder where one is given."""
 
+import random
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -55,13 +56,28 @@ def test_nothing_is_like_nothing() -> None:
     assert likeness.shape == (0,)
 
 
+def test_signs_without_latin_letters_stay_what_they_are() -> None:
+    assert pairs(["ـ", "ا"], ["ـ", "x"]) == {("ـ", "ـ")}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_are_the_best_of_both_their_strings(seed: int) -> None:
+    """Against the whole table; rivals beyond the nearest five by n-grams are too unlike to matter here."""
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("abc", k=chance.randint(4, 9))) for _ in range(24)]
+    left, right = sorted(set(words[:12])), sorted(set(words[12:]))
+    there, back = pairs(left, right), pairs(right, left)
+    assert there == {(a, b) for b, a in back}
+
+
 class Meanings:
     """Stands for a sentence encoder: a few words and what they mean."""
 
     WORDS = ("ivory coast", "elfenbeinküste", "germany", "deutschland")
 
-    def __init__(self, folder: str, local_files_only: bool) -> None:
+    def __init__(self, folder: str, local_files_only: bool, device: str) -> None:
         assert Path(folder).is_dir()
+        assert device == "cpu"
         assert local_files_only
 
     def encode(self, texts: list[str], **chosen: bool) -> torch.Tensor:

@@ -161,7 +161,8 @@ def everything(found: Sequence[Round]) -> list[bytes]:
         tensors += [each.embeddings.source, each.embeddings.target, each.weights, *each.state.labels.columns]
         for beliefs in (each.believed, each.refined, each.agreed):
             tensors += [beliefs.candidates.keys(), beliefs.forward, beliefs.backward, beliefs.source_none]
-        tensors += [torch.tensor(each.state.scale.sharpness), each.state.random, *each.state.encoder.values()]
+        scale = torch.tensor([each.state.scale.sharpness, each.state.scale.none])
+        tensors += [scale, each.state.random, *each.state.encoder.values()]
     return [tensor.detach().numpy().tobytes() for tensor in tensors]
 
 

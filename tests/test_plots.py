@@ -26,7 +26,9 @@ def test_a_figure_holds_the_measures() -> None:
 @pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")])
 def test_figures_are_written(suffix: str, start: bytes, tmp_path: Path) -> None:
     save_plot(SPEC, tmp_path / f"figure{suffix}")
-    assert (tmp_path / f"figure{suffix}").read_bytes().lstrip().startswith(start)
+    found = (tmp_path / f"figure{suffix}").read_bytes()
+    assert found.lstrip().startswith(start)
+    assert b"<script src=" not in found  # nothing is loaded from outside
 
 
 def test_without_the_extra_there_is_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

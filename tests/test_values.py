@@ -66,6 +66,10 @@ def task(first: list[Literal], second: list[Literal]) -> Task:
         ("x" * 70_000, None, None),
         ("ß", None, "s ss"),
         ("日本", "ja", "s 日本"),
+        ("दिल्ली", "hi", "s दिल्ली"),
+        ("ガーナ", "ja", "s ガーナ"),
+        ("กรุงเทพ", "th", "s กรุงเทพ"),
+        ("2001-02-03Z", None, "d 2001-02-03"),
     ],
 )
 def test_normal_forms(text: str, language: str | None, form: str | None) -> None:
@@ -114,6 +118,19 @@ def test_the_kind_of_evidence_says_what_counts(kind: str, count: int) -> None:
         assert 0.5 < float(anchors.links.weight.min()) < 1  # near, not equal
 
 
+@pytest.mark.parametrize(("name", "romanised"), [("दिल्ली", "Dilli"), ("ঢাকা", "Dhaka"), ("Ελλάδα", "Ellada")])
+def test_names_of_other_scripts_are_compared(name: str, romanised: str) -> None:
+    given = task([(0, 0, name, None), (1, 0, "Xanadu", None)], [(0, 0, romanised, None), (1, 0, "Zembla", None)])
+    extended, anchors = with_values(given, ALL)
+    assert len(anchors.links) == 1
+    assert extended.target.entities[int(anchors.links.target[0])].as_py() == f'"s {romanised.casefold()}"'
+
+
+def test_a_value_counts_once_for_an_entity_that_has_it_twice() -> None:
+    given = task([(0, 0, "Oslo", "en"), (0, 0, "Oslo", "de"), (0, 1, "oslo", None)], [(0, 0, "Oslo", "en")])
+    assert with_values(given, ALL)[1].telling.tolist() == [1.0]
+
+
 def test_near_strings_are_mutual_and_one_to_one() -> None:
     given = task(
         [(0, 0, "Albanien", None), (1, 0, "Algerien", None), (2, 0, "Xanadu", None)],
@@ -140,10 +157,10 @@ def test_values_that_are_not_what_they_say_are_counted_and_count_as_text() -> No
     given = Task(graphs[0], graphs[1], Links.empty())
     said = odd_values(given, ALL)
     assert said == [
-        "1 numbers that are no numbers in the source graph, such as 'soon'",
-        f"1 texts longer than 65,536 characters, which do not count, in the source graph, such as '{'x' * 40}…'",
-        "1 numbers that are no numbers in the target graph, such as 'Soon!'",
-        "1 dates that are no dates in the target graph, such as '2001-13-01'",
+        "values of the source graph that are said to be numbers, are none, and count as text: 1, such as 'soon'",
+        f"values of the source graph that are longer than 65,536 characters and do not count: 1, such as '{'x' * 40}…'",
+        "values of the target graph that are said to be numbers, are none, and count as text: 1, such as 'Soon!'",
+        "values of the target graph that are said to be dates, are none, and count as text: 1, such as '2001-13-01'",
     ]
     _, anchors = with_values(given, ALL)
     assert len(anchors.links) == 1

@@ -20,6 +20,7 @@ from emea.formats._files import writing
 from emea.probability import Scale
 
 NAME = "checkpoint.safetensors"
+FORMAT = 2  # of what is in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Checkpoint:
         }
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         record = {"done": state.done, "scale": asdict(state.scale), "rounds": self.rounds, "timings": self.timings}
-        record |= {"task": fingerprint(task)}
+        record |= {"task": fingerprint(task), "format": FORMAT}
         text = json.dumps(record)
         metadata = {"record": text, "checksum": _checksum(text, tensors)}
         with writing(folder / NAME) as file:
@@ -67,6 +68,8 @@ class Checkpoint:
         if not all(bool(torch.isfinite(value).all()) for value in tensors.values() if value.is_floating_point()):
             raise InputError(f"{path} holds values that are no numbers; remove it to start anew")
         record = json.loads(text)
+        if record.get("format") != FORMAT:
+            raise InputError(f"{path} was written by another version of emea; remove it to start anew")
         if record["task"] != fingerprint(task):
             raise InputError(f"{path} belongs to other graphs or seeds than those given now")
         encoder = {
@@ -88,6 +91,8 @@ def fingerprint(task: Task) -> str:
     for graph in (task.source, task.target):
         digest.update(graph.triples.numpy().tobytes())
         digest.update("\n".join(graph.entities.to_pylist()).encode())
+        for column in graph.literals.columns:
+            digest.update("\n".join(map(str, column.to_pylist())).encode())
     for column in (*task.seeds.columns, *task.exclusions.columns):
         digest.update(column.numpy().tobytes())
     return digest.hexdigest()

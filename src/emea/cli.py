@@ -333,7 +333,7 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
     tell(f"target: {task.target!r}")
     found = offers(task, chosen)
     tell(shown_offers(found))
-    for warning in doubts(task, chosen, found):
+    for warning in doubts(task, chosen, found) if not quiet else ():
         log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     needed = estimate(task, chosen)
     if job.dry_run:

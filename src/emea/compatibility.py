@@ -128,7 +128,7 @@ def combine(believed: Counterparts, refined: Counterparts) -> Counterparts:
         both = proposal * support
         both = both / segment_sum(both, index, len(none)).clamp(min=SMALLEST)[index]
         both = both * support / (support + none[index]).clamp(min=SMALLEST)
-        return both, 1 - segment_sum(both, index, len(none))
+        return both, (1 - segment_sum(both, index, len(none))).clamp(min=0.0)
 
     forward, source_none = product(believed.forward, refined.forward, refined.source_none, pairs.source)
     backward, target_none = product(believed.backward, refined.backward, refined.target_none, pairs.target)
@@ -138,7 +138,8 @@ def combine(believed: Counterparts, refined: Counterparts) -> Counterparts:
 def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
     """The agreed beliefs about the pairs considered, and the encoder's about all other candidates.
 
-    What the encoder gave the pairs considered, together, is shared out among them and "none" as was agreed.
+    What the encoder gave the pairs considered, together, is shared out among them and "none" as was agreed; what it
+    gave "none" stays there.
     """
     pairs = believed.candidates
     row = lookup(agreed.candidates.keys(), pairs.keys())
@@ -150,4 +151,5 @@ def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
 
     forward, source_none = share(believed.forward, agreed.forward, agreed.source_none, pairs.source)
     backward, target_none = share(believed.backward, agreed.backward, agreed.target_none, pairs.target)
-    return Counterparts(pairs, forward, backward, source_none, target_none)
+    nones = (source_none + believed.source_none).clamp(max=1.0), (target_none + believed.target_none).clamp(max=1.0)
+    return Counterparts(pairs, forward, backward, *nones)

@@ -82,7 +82,8 @@ def rounds(
     if settings.evidence.kind != "structure":
         graphs, anchors = with_values(graphs, settings.evidence)
     if not len(task.seeds) and not len(anchors.links):
-        raise InputError(NOTHING_SHARED)
+        looked = settings.evidence.kind != "structure"
+        raise InputError(NOTHING_SHARED if looked else "there are no known pairs, and structure alone needs some")
     anchors = anchors.to(device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
@@ -214,9 +215,11 @@ def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
 
 def _without_values(embeddings: Embeddings, graphs: Task) -> Embeddings:
     """The embeddings with those of literal values zero, so that nobody finds them."""
+    sides = []
     for side, graph in ((embeddings.source, graphs.source), (embeddings.target, graphs.target)):
-        side[len(side) - graph.values :] = 0.0
-    return embeddings
+        real = torch.arange(len(side), device=side.device) < len(side) - graph.values
+        sides.append(side * real[:, None] if graph.values else side)
+    return Embeddings(*sides)
 
 
 def _folds(seeds: Links, settings: ProbabilitySettings, generator: torch.Generator) -> list[Links]:

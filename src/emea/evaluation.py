@@ -19,6 +19,7 @@ TIED = 1e-6  # similarities closer than this are tied
 PROBABLY_TIED = 1e-4  # and so are logarithms of probabilities: what such a similarity makes of them, times sharpness
 BINS = 15  # of equal mass, for the calibration error
 POINTS = 100  # at most, of a curve
+LEVELS = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of confidence, which are on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +229,16 @@ def calibration_error(confidence: Tensor, right: Tensor) -> float:
 
 def curve(confidence: Tensor, right: Tensor, known: int) -> list[dict[str, float]]:
     """What is had by accepting links down to some confidence, from the surest on: links, precision and recall; at most
-    100 points."""
+    100 points, and those of the LEVELS."""
     order = torch.argsort(confidence, descending=True, stable=True)
     sure, found = confidence[order], torch.cumsum(right[order].double(), 0)
     ends = torch.cat([sure[1:] != sure[:-1], torch.ones(min(1, len(sure)), dtype=torch.bool, device=sure.device)])
     ends = ends.nonzero()[:, 0]  # links of equal confidence are accepted together
     if len(ends) > POINTS:
         steps = torch.linspace(0, len(sure) - 1, POINTS, device=sure.device, dtype=torch.float64)
-        ends = torch.unique(ends[torch.searchsorted(ends.double(), steps).clamp(max=len(ends) - 1)])
+        spread = ends[torch.searchsorted(ends.double(), steps).clamp(max=len(ends) - 1)]
+        levels = torch.tensor([int((sure >= level).sum()) - 1 for level in LEVELS], device=sure.device)
+        ends = torch.unique(torch.cat([spread, levels[levels >= 0]]))
     return [
         {
             "confidence": float(sure[end]),

@@ -24,26 +24,28 @@ def alike(left: Sequence[str], right: Sequence[str], settings: EvidenceSettings)
     """Positions of the strings that are most like each other, [pairs, 2], and how alike they are, [pairs]; those less
     alike than `least_likeness` are left out."""
     first, second = ([romanised(text) for text in side] for side in (left, right))
-    grams = ngrams(first, second)
-    pairs = _near(grams[0].shape[0], grams[1].shape[0], lambda rows: _dense(grams[0][rows] @ grams[1].T))
+    grams, sizes = ngrams(first, second), (len(left), len(right))
+    pairs = _near_both_ways(
+        lambda rows: _dense(grams[0][rows] @ grams[1].T), lambda rows: _dense(grams[1][rows] @ grams[0].T), *sizes
+    )
     cosine = np.asarray(grams[0][pairs[:, 0]].multiply(grams[1][pairs[:, 1]]).sum(1)).ravel()
     likeness = (cosine + [ratio(first[a], second[b]) / 100 for a, b in pairs.tolist()]) / 2
     if settings.sentences is not None:
         vectors = sentence_vectors([*left, *right], str(settings.sentences))
         own, other = vectors[: len(left)], vectors[len(left) :]
-        meant = _near(len(left), len(right), lambda rows: own[rows] @ other.T)
+        meant = _near_both_ways(lambda rows: own[rows] @ other.T, lambda rows: other[rows] @ own.T, *sizes)
         agreement = (own[meant[:, 0]] * other[meant[:, 1]]).sum(1).numpy()
         pairs, likeness = np.concatenate([pairs, meant]), np.concatenate([likeness, agreement])
     return _mutual(pairs, likeness.clip(0, 1), settings.least_likeness)
 
 
 def romanised(text: str) -> str:
-    """In Latin letters without accents or case.
+    """In Latin letters without accents or case; what has none stays as it is.
 
     >>> romanised("Αθήνα"), romanised("北京"), romanised("Łódź")
     ('athina', 'beijing', 'lodz')
     """
-    return anyascii(text).casefold()
+    return anyascii(text).casefold() or text
 
 
 def ngrams(left: Sequence[str], right: Sequence[str], size: int = 3) -> tuple[csr_matrix, csr_matrix]:
@@ -62,7 +64,7 @@ def sentence_vectors(texts: Sequence[str], folder: str) -> Tensor:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise SettingsError("evidence.sentences needs the package sentence-transformers: pip install it") from error
-    model = SentenceTransformer(folder, local_files_only=True)
+    model = SentenceTransformer(folder, local_files_only=True, device="cpu")
     found: Tensor = model.encode(list(texts), convert_to_tensor=True, normalize_embeddings=True)
     return found.float().cpu()
 
@@ -79,6 +81,14 @@ def local_names(entities: pa.Array) -> list[str]:
 
 def _dense(products: csr_matrix) -> Tensor:
     return torch.from_numpy(products.toarray().astype(np.float32))
+
+
+def _near_both_ways(
+    forward: Callable[[slice], Tensor], backward: Callable[[slice], Tensor], left: int, right: int
+) -> np.ndarray:
+    """Pairs of each string and its nearest on the other side, [pairs, 2], each once."""
+    found = [_near(left, right, forward), _near(right, left, backward)[:, ::-1]]
+    return np.unique(np.concatenate(found), axis=0)
 
 
 def _near(rows: int, columns: int, products: Callable[[slice], Tensor]) -> np.ndarray:

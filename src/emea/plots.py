@@ -60,9 +60,12 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
         ) from error
     if path.suffix == ".png":
         path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+    elif path.suffix == ".svg":
+        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
     else:
-        convert = vl_convert.vegalite_to_svg if path.suffix == ".svg" else vl_convert.vegalite_to_html
-        path.write_text(convert(spec), encoding="utf-8")
+        path.write_text(
+            vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8"
+        )  # nothing is loaded from outside
 
 
 def _rows(measures: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ def offers(task: Task, settings: Settings) -> dict[str, Any]:
         **{name: asdict(_side(graph, wide, ids)) for name, graph, wide, ids in sides},
         "seeds": len(task.seeds),
         "shared values": int((anchors.links.weight == 1).sum()),
-        "similar strings": int((anchors.links.weight < 1).sum()),
+        "similar values": int((anchors.links.weight < 1).sum()),
     }
 
 
@@ -64,12 +64,14 @@ def doubts(task: Task, settings: Settings, found: dict[str, Any]) -> list[str]:
     warnings = check(task, settings)
     if not _values_count(settings):
         return warnings
-    if not (found["seeds"] or found["shared values"] or found["similar strings"]):
+    if not (found["seeds"] or found["shared values"] or found["similar values"]):
         raise InputError(NOTHING_SHARED)
     for side in ("source", "target"):
         if found[side]["reached"] < HALF:
             lost = 1 - found[side]["reached"]
             warnings.append(f"{lost:.0%} of the {side} graph's entities have no path to a seed or to a shared value")
+    if not found["seeds"]:
+        warnings.append("there are no seeds to check confidence against: it may be too high or too low")
     return warnings + odd_values(task, settings.evidence)
 
 

@@ -53,7 +53,8 @@ class Rulebook:
             if counts:
                 own = believed_in | torch.isin(seen.candidates.source, labelled)
                 own = own & (seen.candidates.source < entities)  # values are no entities whose counterpart is asked for
-                learning.append((factors[own], most_likely(seen[own])))
+                judged_alone = seen[own] if self.settings.compatibility.abstain else _sure_to_have_one(seen[own])
+                learning.append((factors[own], most_likely(judged_alone)))
         return sides[0], sides[1], learning
 
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
@@ -85,6 +86,15 @@ def weight_names(settings: Settings) -> list[str]:
         for name in settings.em.rules
         for indicator in plugins.find("rules", name, Rule).indicators
     ]
+
+
+def _sure_to_have_one(beliefs: Counterparts) -> Counterparts:
+    """The beliefs, were "none" no answer."""
+    return replace(
+        beliefs,
+        source_none=torch.zeros_like(beliefs.source_none),
+        target_none=torch.zeros_like(beliefs.target_none),
+    )
 
 
 def most_likely(beliefs: Counterparts) -> Tensor:

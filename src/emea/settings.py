@@ -73,14 +73,14 @@ class ProbabilitySettings(_Stage):
     """Similarity → probability (paper 4.1)."""
 
     sharpness: float | None = Field(
-        None, gt=0, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
+        None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
     )
     typical_sharpness: float = Field(35.0, gt=0, description="what sharpness is without any pair to fit it to")
     none: float | None = Field(
-        None, description='similarity at which a counterpart is no better than "none"; fitted when unset'
+        None, le=2, description='similarity at which a counterpart is no better than "none"; fitted when unset'
     )
     typical_none: float = Field(-0.2, description='what "none" is worth without any pair to fit it to')
-    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the last round's sharpness and none weigh")
+    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the typical sharpness and none weigh")
     fit_candidates: int = Field(10, ge=1, description="nearest candidates that the fit looks at")
     balance: int = Field(
         15, ge=0, description='Sinkhorn iterations that normalise both ways, with "none"; 0 leaves eq. 2 alone'

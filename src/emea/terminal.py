@@ -99,7 +99,12 @@ def _found(ended: Round) -> str:
 def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -> None:
     """The links by confidence, the measures where there are any, and the files written."""
     count, confidence = len(result.alignment), result.alignment.confidence
-    out.print(f"\n[bold]{count:,} links[/bold] found besides the {len(result.task.seeds):,} seeds")
+    besides = f" besides the {len(result.task.seeds):,} seeds" if len(result.task.seeds) else ""
+    out.print(f"\n[bold]{count:,} links[/bold] found{besides}")
+    if not count:
+        chosen = result.settings.matching
+        asked = f"a precision of {chosen.precision:g}" if chosen.precision is not None else "that much"
+        out.print(f"no link reaches a confidence of {chosen.minimum:g} and {asked}; candidates.tsv has what there is")
     if count:
         table = Table("confidence from", "links", box=None)
         for low in (0.95, 0.9, 0.8, 0.5):
@@ -127,7 +132,7 @@ def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -
 def show_measures(measures: dict[str, Any]) -> None:
     """Precision and recall of the links, and the ranks of the true ones."""
     table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
-    readings = {"known sources": "links whose source the reference knows", "strict": "all links"}
+    readings = {"known sources": "known sources: links whose source the reference has", "strict": "strict: all links"}
     for reading, values in measures["alignment"].items():
         figures = (f"{values[name]:.3f}" for name in ("precision", "recall", "f1", "calibration error"))
         table.add_row(f"{values['links']:,}", *figures, readings[reading])
@@ -145,7 +150,7 @@ def show_measures(measures: dict[str, Any]) -> None:
 def show_curve(links: dict[str, Any]) -> None:
     """What is left when only the surest links are accepted."""
     shown = 0
-    table = Table("accepted from confidence", "links", "precision", "recall", box=None)
+    table = Table("known sources, confidence from", "links", "precision", "recall", box=None)
     for least in (0.99, 0.95, 0.9, 0.8, 0.5, 0.0):
         accepted = [point for point in links["curve"] if point["confidence"] >= least]
         if accepted and accepted[-1]["links"] > shown:
@@ -159,9 +164,9 @@ def shown_offers(found: dict[str, Any]) -> str:
     """What two graphs have to offer, in one line."""
     sides = [found[side] for side in ("source", "target")]
     degrees, reached = ([one[key] for one in sides] for key in ("typical_degree", "reached"))
-    shared = f"{found['shared values']:,} shared values, {found['similar strings']:,} similar strings, "
+    shared = f"{found['shared values']:,} shared values, {found['similar values']:,} similar values, "
     return (
-        f"{found['seeds']:,} seeds, {shared if found['shared values'] or found['similar strings'] else ''}"
+        f"{found['seeds']:,} seeds, {shared if found['shared values'] or found['similar values'] else ''}"
         f"triples of an entity {degrees[0]:g} and {degrees[1]:g} (median), "
         f"{reached[0]:.0%} and {reached[1]:.0%} of the entities within reach"
     )
@@ -181,7 +186,7 @@ def show_profile(found: dict[str, Any]) -> None:
     out.print(table)
     out.print(
         f"{found['seeds']:,} seeds, {found['shared values']:,} values that both have, "
-        f"{found['similar strings']:,} pairs of similar strings",
+        f"{found['similar values']:,} pairs of similar values",
         highlight=False,
     )
     out.print(f"a run takes about {found['memory'] / 1e9:.1f} GB and {found['seconds']:.0f} s", highlight=False)

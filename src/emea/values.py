@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -22,7 +22,8 @@ from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.names import alike, local_names
 from emea.settings import EvidenceSettings
 
-DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*)?$")
+ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters; marks of other scripts are letters
+DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 LONGEST = 2**16  # characters of a value that counts
 LARGEST = 1e15  # up to this whole numbers are told apart
@@ -31,6 +32,7 @@ SHOWN = 40  # characters of a value that is named
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DATES = ("date", "dateTime")
 NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
+NO_NUMBERS = ("INF", "+INF", "-INF", "NaN")  # which XSD counts among them
 NOTHING_SHARED = (
     "there are no known pairs, and the graphs share no value: expected pairs by --seeds, or names, labels or "
     "identifiers in both graphs; --local-names takes what URIs end in as names"
@@ -71,10 +73,11 @@ class _Values:
     attributes: pa.Array  # their names
     odd: dict[str, list[str]]  # what is wrong with values → those it is wrong with
 
-    @property
+    @cached_property
     def holders(self) -> np.ndarray:
-        """How many literals have each form."""
-        return np.bincount(self.value, minlength=len(self.forms))
+        """How many entities have each form."""
+        held = np.unique(np.stack([self.entity, self.value], 1), axis=0)
+        return np.bincount(held[:, 1], minlength=len(self.forms))
 
     def others(self, kind: str, taken: np.ndarray) -> np.ndarray:
         """Positions of the forms of a kind that are not taken."""
@@ -93,7 +96,7 @@ def odd_values(task: Task, settings: EvidenceSettings) -> list[str]:
     for side, odd in zip(("source", "target"), _joined(task.source, task.target, settings)[3], strict=True):
         for fault, values in odd.items():
             shown = values[0] if len(values[0]) <= SHOWN else f"{values[0][:SHOWN]}…"
-            sentences.append(f"{len(values):,} {fault} in the {side} graph, such as '{shown}'")
+            sentences.append(f"values of the {side} graph {fault}: {len(values):,}, such as '{shown}'")
     return sentences
 
 
@@ -138,12 +141,12 @@ def _values(graph: Graph, settings: EvidenceSettings) -> _Values:
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
     """What a value is, where it is not what its datatype says; such a value counts as the text that it is."""
     if len(text) > LONGEST:
-        return f"texts longer than {LONGEST:,} characters, which do not count,"
+        return f"that are longer than {LONGEST:,} characters and do not count"
     kind = (datatype or "").removeprefix(XSD)
     if kind in DATES and not (form or "").startswith(DAY):
-        return "dates that are no dates"
-    if kind in NUMBERS and not (form or "").startswith(NUMBER_FORM):
-        return "numbers that are no numbers"
+        return "that are said to be dates, are none, and count as text"
+    if kind in NUMBERS and not (form or "").startswith(NUMBER_FORM) and text.strip() not in NO_NUMBERS:
+        return "that are said to be numbers, are none, and count as text"
     return None
 
 
@@ -171,9 +174,14 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
     plain = unicodedata.normalize("NFKD", text).casefold()
-    plain = "".join(letter if letter.isalnum() else " " for letter in plain if not unicodedata.combining(letter))
-    words = " ".join(plain.split())
+    plain = "".join(letter if _in_word(letter) else " " for letter in plain if not ACCENT.match(letter))
+    words = " ".join(unicodedata.normalize("NFC", plain).split())
     return STRING + words if words else None
+
+
+def _in_word(letter: str) -> bool:
+    """Whether it is part of a word: a letter, a digit, or a mark such as the vowel signs of Indic scripts."""
+    return letter.isalnum() or unicodedata.category(letter).startswith("M")
 
 
 def _equal_pairs(first: _Values, second: _Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:

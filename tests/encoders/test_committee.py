@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from small_tasks import CPU
 from tiny_encoders import MORE, PAIRS, SHORT, TASK, TINY, same
 from torch import Tensor
@@ -103,6 +104,21 @@ def test_work_counts_the_fits_of_each() -> None:
     rrea = plugins.find("encoders", "rrea", Encoder)
     assert Committee.work(settings, size, 2) == 0
     assert Committee.work(settings, size, 5) == rrea.work(settings.of("rrea"), size, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"members": "rrea,rrea"},
+        {"members": ""},
+        {"members": "committee"},
+        {"weights": {"rrea": -1}},
+        {"members": "rrea", "weights": {"rrea": 0}},
+    ],
+)
+def test_what_makes_no_committee_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        CommitteeSettings(**wrong)
 
 
 def test_wrong_members_are_refused() -> None:

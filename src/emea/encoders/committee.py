@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -21,7 +21,9 @@ class CommitteeSettings(PluginSettings):
     members: tuple[str, ...] = Field(
         ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first begins alone"
     )
-    weights: dict[str, float] = Field(default_factory=dict, description="of their similarities; 1 if unset")
+    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="of their similarities; 1 if unset"
+    )
     alone: int = Field(6, ge=0, description="fits before the others join, so that they need not learn from few pairs")
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict, description="the members' own settings by name")
 
@@ -29,12 +31,16 @@ class CommitteeSettings(PluginSettings):
     def _known(self) -> CommitteeSettings:
         for name in {*self.members, *self.settings, *self.weights}:
             self.of(name)
+        if len({*self.members}) < len(self.members) or "committee" in self.members:
+            raise ValueError("members are other encoders, each once")
+        if not any(self.weights.get(name, 1.0) for name in self.members):
+            raise ValueError("no member has any weight")
         return self
 
     @field_validator("members", mode="before")
     @classmethod
     def _by_commas(cls, value: Any) -> Any:
-        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     def of(self, name: str) -> PluginSettings:
         """A member's own settings."""
@@ -43,7 +49,7 @@ class CommitteeSettings(PluginSettings):
 
 class Committee(Encoder):
     """With x_m the vector of an entity by member m, of length 1, the committee's is the concatenation of all √w_m·x_m:
-    its cosines are the weighted means of the members'."""
+    its cosines are the weighted means of the members', where none of them is without an opinion."""
 
     Settings: ClassVar[type[PluginSettings]] = CommitteeSettings
 

@@ -26,6 +26,7 @@ LAYERS = [
     {"plugins"},
     {"contracts"},
     {"data", "errors"},
+    {"_threads"},
 ]
 RANK = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
 

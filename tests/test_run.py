@@ -205,3 +205,14 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_public_names_exist() -> None:
     assert all(hasattr(emea, name) for name in emea.__all__)
+
+
+@pytest.mark.parametrize(("given", "found"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_waiting_threads_sleep_unless_told_otherwise(given: str | None, found: str) -> None:
+    program = "import emea, os; print(os.environ['OMP_WAIT_POLICY'])"
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment |= {} if given is None else {"OMP_WAIT_POLICY": given}
+    printed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == found

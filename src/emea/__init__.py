@@ -8,6 +8,7 @@ Graph(1,705 entities, 15 relations, 4,228 triples, 12,351 literals)
 
 from __future__ import annotations
 
+from emea import _threads  # noqa: F401 - before torch is imported
 from emea.data import Graph, Links, Reference, Task
 from emea.em import Fitting, Result, Round, align, rounds
 from emea.errors import EmeaError, InputError, SettingsError

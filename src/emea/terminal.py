@@ -103,8 +103,8 @@ def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -
     out.print(f"\n[bold]{count:,} links[/bold] found{besides}")
     if not count:
         chosen = result.settings.matching
-        asked = f"a precision of {chosen.precision:g}" if chosen.precision is not None else "that much"
-        out.print(f"no link reaches a confidence of {chosen.minimum:g} and {asked}; candidates.tsv has what there is")
+        asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
+        out.print(f"no link is sure enough for a confidence of {chosen.minimum:g}{asked}", highlight=False)
     if count:
         table = Table("confidence from", "links", box=None)
         for low in (0.95, 0.9, 0.8, 0.5):

@@ -17,7 +17,7 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
     """Warnings, each with its consequence, in the order of the graphs; what cannot work is an `InputError`."""
     settings = settings or Settings()
     sides = (("source", task.source, task.seeds.source), ("target", task.target, task.seeds.target))
-    structure_alone = settings.evidence.kind == "structure"
+    structure_alone = not settings.evidence.counts_values
     for side, graph, _ in sides:
         if not len(graph.triples) and (structure_alone or not graph.literals.num_rows):
             held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"

@@ -79,11 +79,11 @@ def rounds(
     training, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
     graphs, anchors = Task(task.source, task.target, Links.empty()), Anchors.none()
-    if settings.evidence.kind != "structure":
+    if settings.evidence.counts_values:
         graphs, anchors = with_values(graphs, settings.evidence)
     if not len(task.seeds) and not len(anchors.links):
-        looked = settings.evidence.kind != "structure"
-        raise InputError(NOTHING_SHARED if looked else "there are no known pairs, and structure alone needs some")
+        structure = "there are no known pairs, and structure alone needs some"
+        raise InputError(NOTHING_SHARED if settings.evidence.counts_values else structure)
     anchors = anchors.to(device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))

@@ -35,7 +35,9 @@ class Side:
 
 def offers(task: Task, settings: Settings) -> dict[str, Any]:
     """Both graphs, and what they share."""
-    extended, anchors = with_values(task, settings.evidence) if _values_count(settings) else (task, Anchors.none())
+    extended, anchors = (
+        with_values(task, settings.evidence) if settings.evidence.counts_values else (task, Anchors.none())
+    )
     known = task.seeds + anchors.links
     sides = (
         ("source", task.source, extended.source, known.source),
@@ -62,7 +64,7 @@ def profile(task: Task, settings: Settings) -> dict[str, Any]:
 def doubts(task: Task, settings: Settings, found: dict[str, Any]) -> list[str]:
     """What makes a run doubtful, `found` being what the graphs offer; what cannot work is an `InputError`."""
     warnings = check(task, settings)
-    if not _values_count(settings):
+    if not settings.evidence.counts_values:
         return warnings
     if not (found["seeds"] or found["shared values"] or found["similar values"]):
         raise InputError(NOTHING_SHARED)
@@ -73,10 +75,6 @@ def doubts(task: Task, settings: Settings, found: dict[str, Any]) -> list[str]:
     if not found["seeds"]:
         warnings.append("there are no seeds to check confidence against: it may be too high or too low")
     return warnings + odd_values(task, settings.evidence)
-
-
-def _values_count(settings: Settings) -> bool:
-    return settings.evidence.kind != "structure"
 
 
 def _side(graph: Graph, extended: Graph, known: Tensor) -> Side:

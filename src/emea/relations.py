@@ -22,7 +22,7 @@ def relation_links(result: Result) -> pa.Table:
     task, found = result.task, result.alignment
     equal = Links(found.source.cpu(), found.target.cpu(), found.confidence.float().cpu()) + task.seeds
     graphs = Task(task.source, task.target, Links.empty())
-    if result.settings.evidence.kind != "structure":
+    if result.settings.evidence.counts_values:
         graphs, anchors = with_values(graphs, result.settings.evidence)
         equal = equal + anchors.links
     source, target = (Edges.build(graph, torch.device("cpu")) for graph in (graphs.source, graphs.target))

@@ -7,13 +7,20 @@ import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, DirectoryPath, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, DirectoryPath, Field, ValidationError
 
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Rule
 from emea.errors import SettingsError
+
+
+def _by_commas(value: Any) -> Any:
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_by_commas)]  # a list, or one text with commas
 
 
 class _Stage(BaseModel):
@@ -39,6 +46,11 @@ class EvidenceSettings(_Stage):
     )
     local_names: bool = Field(False, description="what URIs end in counts as a name of their entity")
     most_strings: int = Field(100_000, ge=0, description="with more strings on a side none are compared for likeness")
+
+    @property
+    def counts_values(self) -> bool:
+        """Whether literals are looked at."""
+        return self.kind != "structure"
 
 
 class SimilaritySettings(_Stage):
@@ -117,7 +129,7 @@ class EMSettings(_Stage):
     """Algorithm 1."""
 
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
-    rules: tuple[str, ...] = Field(
+    rules: Names = Field(
         ("paris",), description="files in rules/, or module:Class; several by commas; none leave the encoder alone"
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
@@ -131,11 +143,6 @@ class EMSettings(_Stage):
     settled: float = Field(
         0.0, ge=0, le=1, description="rounds end when less than this share of the pseudo-labels has changed"
     )
-
-    @field_validator("rules", mode="before")
-    @classmethod
-    def _by_commas(cls, value: Any) -> Any:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 class MatchingSettings(_Stage):
@@ -168,7 +175,7 @@ class Settings(_Stage):
     @property
     def considered(self) -> int:
         """K: how many counterparts of each entity the rules look at. Values tell more of them apart."""
-        return self.compatibility.candidates or (10 if self.evidence.kind == "structure" else 20)
+        return self.compatibility.candidates or (20 if self.evidence.counts_values else 10)
 
     def encoder_settings(self) -> PluginSettings:
         """The chosen encoder's own settings."""

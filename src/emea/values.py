@@ -85,7 +85,10 @@ class _Values:
 
 
 def with_values(task: Task, settings: EvidenceSettings) -> tuple[Task, Anchors]:
-    """The graphs with their shared values as further entities, numbered after all others, and these as anchors."""
+    """The graphs with their shared values as further entities, numbered after all others, and these as anchors; the
+    graphs as they are where values do not count."""
+    if not settings.counts_values:
+        return task, Anchors.none()
     source, target, anchors, _ = _joined(task.source, task.target, settings)
     return Task(source, target, task.seeds, task.validation, task.exclusions), anchors
 

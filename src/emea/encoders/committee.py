@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Size
 from emea.data import Embeddings, Links, Task
-from emea.settings import plugin_settings
+from emea.settings import Names, plugin_settings
 
 
 class CommitteeSettings(PluginSettings):
     """Who sits in it, and how much each has to say."""
 
-    members: tuple[str, ...] = Field(
+    members: Names = Field(
         ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first begins alone"
     )
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
@@ -36,11 +36,6 @@ class CommitteeSettings(PluginSettings):
         if not any(self.weights.get(name, 1.0) for name in self.members):
             raise ValueError("no member has any weight")
         return self
-
-    @field_validator("members", mode="before")
-    @classmethod
-    def _by_commas(cls, value: Any) -> Any:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     def of(self, name: str) -> PluginSettings:
         """A member's own settings."""

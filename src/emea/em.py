@@ -22,7 +22,7 @@ from emea.probability import Scale, clamp, counterparts, fit_scale, most_probabl
 from emea.rulebook import Rulebook
 from emea.settings import EMSettings, ProbabilitySettings, Settings
 from emea.similarity import search
-from emea.values import NOTHING_SHARED, Anchors, with_values
+from emea.values import NOTHING_SHARED, with_values
 
 if TYPE_CHECKING:
     import pandas
@@ -78,9 +78,7 @@ def rounds(
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     training, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
-    graphs, anchors = Task(task.source, task.target, Links.empty()), Anchors.none()
-    if settings.evidence.counts_values:
-        graphs, anchors = with_values(graphs, settings.evidence)
+    graphs, anchors = with_values(Task(task.source, task.target, Links.empty()), settings.evidence)
     if not len(task.seeds) and not len(anchors.links):
         structure = "there are no known pairs, and structure alone needs some"
         raise InputError(NOTHING_SHARED if settings.evidence.counts_values else structure)

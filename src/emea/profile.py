@@ -13,7 +13,7 @@ from emea.data import Graph, Task
 from emea.errors import InputError
 from emea.estimate import estimate
 from emea.settings import Settings
-from emea.values import NOTHING_SHARED, Anchors, odd_values, with_values
+from emea.values import NOTHING_SHARED, odd_values, with_values
 
 HALF = 0.5  # of the entities: if fewer can be reached, a run is doubtful
 
@@ -35,9 +35,7 @@ class Side:
 
 def offers(task: Task, settings: Settings) -> dict[str, Any]:
     """Both graphs, and what they share."""
-    extended, anchors = (
-        with_values(task, settings.evidence) if settings.evidence.counts_values else (task, Anchors.none())
-    )
+    extended, anchors = with_values(task, settings.evidence)
     known = task.seeds + anchors.links
     sides = (
         ("source", task.source, extended.source, known.source),

@@ -21,10 +21,8 @@ def relation_links(result: Result) -> pa.Table:
     how many triples, in expectation, speak for either. Attributes count as relations where values count as evidence."""
     task, found = result.task, result.alignment
     equal = Links(found.source.cpu(), found.target.cpu(), found.confidence.float().cpu()) + task.seeds
-    graphs = Task(task.source, task.target, Links.empty())
-    if result.settings.evidence.counts_values:
-        graphs, anchors = with_values(graphs, result.settings.evidence)
-        equal = equal + anchors.links
+    graphs, anchors = with_values(Task(task.source, task.target, Links.empty()), result.settings.evidence)
+    equal = equal + anchors.links
     source, target = (Edges.build(graph, torch.device("cpu")) for graph in (graphs.source, graphs.target))
     subrelations = Subrelations.estimate(source, target, equal, PARISSettings(prior=0.0))
     relation, other = subrelations.key // target.relations, subrelations.key % target.relations

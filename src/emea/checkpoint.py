@@ -20,7 +20,7 @@ from emea.formats._files import writing
 from emea.probability import Scale
 
 NAME = "checkpoint.safetensors"
-FORMAT = 2  # of what is in it
+FORMAT = 3  # of what is in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Checkpoint:
             **{f"encoder.{name}": value for name, value in state.encoder.items()},
         }
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        record = {"done": state.done, "scale": asdict(state.scale), "rounds": self.rounds, "timings": self.timings}
+        record = {"done": state.done, "scale": asdict(state.scale), "fold": state.fold, "rounds": self.rounds, "timings": self.timings}
         record |= {"task": fingerprint(task), "format": FORMAT}
         text = json.dumps(record)
         metadata = {"record": text, "checksum": _checksum(text, tensors)}
@@ -76,7 +76,8 @@ class Checkpoint:
             name.removeprefix("encoder."): value for name, value in tensors.items() if name.startswith("encoder.")
         }
         labels = Links(*(tensors[f"labels.{column}"] for column in ("source", "target", "weight")))
-        state = State(record["done"], labels, Scale(**record["scale"]), tensors["trials"], tensors["random"], encoder)
+        scale, fold = Scale(**record["scale"]), record["fold"]
+        state = State(record["done"], labels, scale, fold, tensors["trials"], tensors["random"], encoder)
         return cls(state, record["rounds"], record["timings"])
 
     @staticmethod

@@ -119,13 +119,14 @@ def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
     return rows[score[rows] > perturbed(refined.source_none)[pairs.source[rows]]]
 
 
-def combine(believed: Counterparts, refined: Counterparts) -> Counterparts:
-    """What the encoder proposes and the rules support, both ways: q_Θ · q*, normalised over an entity's candidates,
-    times the probability that the pair rather than "none" is compatible; "none" gets what is left."""
+def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> Counterparts:
+    """What the encoder proposes and the rules support, both ways: q_Θ · q*ˢ, normalised over an entity's candidates,
+    times the probability that the pair rather than "none" is compatible; "none" gets what is left. The less the rules
+    have to say, the less it matters by how much one pair is more compatible than another."""
     pairs = believed.candidates
 
     def product(proposal: Tensor, support: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        both = proposal * support
+        both = proposal * support**say
         both = both / segment_sum(both, index, len(none)).clamp(min=SMALLEST)[index]
         both = both * support / (support + none[index]).clamp(min=SMALLEST)
         return both, (1 - segment_sum(both, index, len(none))).clamp(min=0.0)

@@ -72,6 +72,11 @@ class Encoder(ABC):
         """What the next fit goes on from; nothing, for an encoder that starts anew each time."""
         return {}
 
+    @property
+    def remembers(self) -> bool:
+        """Whether the next fit goes on from the pairs of earlier ones: a pair that it has seen cannot be hidden."""
+        return bool(self.state())
+
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take up a state again."""
         if state:

@@ -35,6 +35,7 @@ class State:
     done: int  # rounds
     labels: Links  # pseudo-labels for the next round, seeds not included
     scale: Scale  # of the probabilities
+    fold: int  # of the seeds, that the next round is not shown
     trials: Tensor  # [trials, 3]: round, confidence in the link found for a seed hidden from it, and if it is right
     random: Tensor  # state of the generator
     encoder: dict[str, Tensor]  # what the encoder goes on from
@@ -48,7 +49,7 @@ class Round:
     embeddings: Embeddings
     believed: Counterparts  # q_Θ: what the encoder proposes, over all candidates
     refined: Counterparts  # q*: how compatible the best of them are, by the rules alone
-    agreed: Counterparts  # q_Θ · q*: what both support
+    agreed: Counterparts  # q_Θ · q*ˢ: what both support, the rules with their last say
     weights: Tensor  # Φ, one per rule and indicator
     state: State  # after this round
     final: bool
@@ -87,17 +88,17 @@ def rounds(
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
     pseudo, tried = seeds[:0], torch.zeros(0, 3, dtype=torch.float64)
-    scale = Scale.typical(settings.probability)
+    scale, fold = Scale.typical(settings.probability), 0
     if state is not None:
-        pseudo, scale, tried = state.labels.to(device), state.scale, state.trials
+        pseudo, scale, fold, tried = state.labels.to(device), state.scale, state.fold, state.trials
         generator.set_state(state.random)
         encoder.restore(state.encoder)
     for number in range(0 if state is None else state.done, settings.em.rounds + 1):
         started = time.perf_counter()
-        hidden = seeds[:0] if number == settings.em.rounds else folds[number % len(folds)]
+        hidden = seeds[:0] if number == settings.em.rounds else folds[fold]
         known = seeds[~torch.isin(seeds.source, hidden.source)]
         held_out = validation if settings.probability.fit_to == "validation" else hidden
-        before = State(number, pseudo, scale, tried, generator.get_state(), {})
+        before = State(number, pseudo, scale, fold, tried, generator.get_state(), {})
         encoder.report = _reporter(watch, before, encoder)
         fitted_to, shown = held_out, pseudo
         if not len(seeds) and not len(held_out) and number < settings.em.rounds:
@@ -117,13 +118,14 @@ def rounds(
         forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
         weights = learn_weights(learning)  # M-step: Φ
         refined = refine(considered, forward, backward, weights)  # E-step: q*
-        agreed = combine(considered, refined)
-        found = pseudo_labels(considered, refined, agreed, settings.em, generator)
+        found = pseudo_labels(considered, refined, combine(considered, refined), settings.em, generator)
+        agreed = combine(considered, refined, settings.compatibility.last_say)
         last, pseudo = pseudo, _without(found, seeds + anchors.links)
 
         tried = torch.cat([tried, _trials(agreed, held_out, number)])
         final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
-        state = State(number + 1, pseudo, scale, tried, generator.get_state(), encoder.state())
+        fold = fold if encoder.remembers else (fold + 1) % len(folds)
+        state = State(number + 1, pseudo, scale, fold, tried, generator.get_state(), encoder.state())
         yield Round(number, embeddings, believed, refined, agreed, weights, state, final, time.perf_counter() - started)
         if final:
             return

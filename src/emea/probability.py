@@ -123,7 +123,7 @@ def _least(loss: Callable[[float], float], typical: float, unit: float, settings
         return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2
 
     bounds = (typical - 2 * unit, typical + 2 * unit)
-    return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.05 * unit}).x)
+    return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.1 * unit}).x)
 
 
 def _linked_share(believed: Counterparts) -> float:

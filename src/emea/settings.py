@@ -122,6 +122,9 @@ class CompatibilitySettings(_Stage):
         "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
     )
     none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
+    last_say: float = Field(
+        0.2, ge=0, description="exponent of q* in the final beliefs, for an encoder that has learned from the rules"
+    )
     abstain: bool = Field(True, description='"none" is among the answers; false: one of the candidates is right')
 
 
@@ -198,7 +201,10 @@ class Settings(_Stage):
 
 PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaults
     "fast": {},
-    "best": {"em": {"encoder": "committee", "rounds": 9}},  # propagation first, then with it Dual-AMN and RREA
+    "best": {  # propagation first, then with it Dual-AMN and RREA
+        "em": {"encoder": "committee", "rounds": 9},
+        "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10}}}},
+    },
     "paper": {  # Guiding Neural Entity Alignment with Compatibility; why argmax and the own factor: docs/log.md
         "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},

@@ -98,6 +98,11 @@ class Committee(Encoder):
         parts = {f"{name}/{key}": value for name, state in states.items() for key, value in state.items()}
         return {**parts, "fits": torch.tensor(self.fits)}
 
+    @property
+    def remembers(self) -> bool:
+        """Whether one of the members does."""
+        return any(member.remembers for member in self.members.values())
+
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take up a state again."""
         if not state:

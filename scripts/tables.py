@@ -101,6 +101,8 @@ def measure(cell: Cell, data: Path, device: str) -> dict[str, Any]:
         Table().write_alignment(Alignment(*(column.cpu() for column in columns)), task, Path(out) / "alignment.tsv")
     seconds = time.perf_counter() - started
     measures = emea.evaluate(result, reference)
+    for reading in measures["alignment"].values():
+        del reading["curve"], reading["reliability"]  # too much to keep
     hit = measures["ranking"]["test targets"]["probability"]["hit@1"]
     return {"seconds": seconds, **measures, "shown": f"{hit:.4f}, {seconds:.1f} s"}
 

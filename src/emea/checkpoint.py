@@ -43,7 +43,13 @@ class Checkpoint:
             **{f"encoder.{name}": value for name, value in state.encoder.items()},
         }
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        record = {"done": state.done, "scale": asdict(state.scale), "fold": state.fold, "rounds": self.rounds, "timings": self.timings}
+        record = {
+            "done": state.done,
+            "scale": asdict(state.scale),
+            "fold": state.fold,
+            "rounds": self.rounds,
+            "timings": self.timings,
+        }
         record |= {"task": fingerprint(task), "format": FORMAT}
         text = json.dumps(record)
         metadata = {"record": text, "checksum": _checksum(text, tensors)}

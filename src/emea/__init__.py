@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from emea import _threads  # noqa: F401 - before torch is imported
 from emea.data import Graph, Links, Reference, Task
-from emea.em import Fitting, Result, Round, align, rounds
+from emea.em import Fitting, Result, Round, rounds
 from emea.errors import EmeaError, InputError, SettingsError
 from emea.evaluation import evaluate
 from emea.examples import read_example
 from emea.formats import read, read_benchmark, read_graph, read_reference
+from emea.methods import align
 from emea.settings import Settings
 
 __version__ = "0.1.0"

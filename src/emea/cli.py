@@ -17,7 +17,7 @@ from rich.table import Table
 from emea import __version__, plugins, run, settings
 from emea.bench import bench as measure_all
 from emea.bench import read_bench
-from emea.contracts import Encoder, Format, Rule
+from emea.contracts import Baseline, Encoder, Format, Rule
 from emea.errors import EmeaError, InputError, SettingsError
 from emea.estimate import estimate, fitted
 from emea.finished import evaluate_run
@@ -25,7 +25,7 @@ from emea.formats import convert as write_converted
 from emea.inputs import Inputs
 from emea.plots import reliability_plot, save_plot
 from emea.profile import doubts, offers, profile
-from emea.settings import PRESETS, Settings
+from emea.settings import EMEA, PRESETS, Settings
 from emea.terminal import (
     log,
     out,
@@ -52,6 +52,12 @@ app = typer.Typer(
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if it is not there.")]
 Preset = Annotated[str, typer.Option(help=f"Named settings: {', '.join(PRESETS)}.")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method", help="emea, or a system to compare it with; listed by emea baselines.", show_default=False
+    ),
+]
 EncoderName = Annotated[str | None, typer.Option("--encoder", help="Embedding model; listed by emea encoders.")]
 Mode = Annotated[
     Literal["sup", "semi"] | None,
@@ -101,6 +107,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.")] = None,
     folder: Out = Path("run"),
     preset: Preset = "fast",
+    method: Method = None,
     encoder: EncoderName = None,
     mode: Mode = None,
     evidence: EvidenceKind = None,
@@ -139,7 +146,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
     given = {name: value for name, value in given.items() if value is not None}
     if resume:
         others = (
-            any(value is not None for value in (config, assignments, seed, device, encoder, mode, evidence))
+            any(value is not None for value in (config, assignments, seed, device, method, encoder, mode, evidence))
             or any(value is not None for value in (min_confidence, target_precision))
             or preset != "fast"
             or local_names
@@ -157,6 +164,7 @@ def align(  # noqa: PLR0917 - one parameter for each option
         *([f"evidence.kind={evidence}"] if evidence else []),
         *(["evidence.local_names=true"] if local_names else []),
         *(assignments or ()),
+        *([f"method={method}"] if method else []),
         *([f"em.encoder={encoder}"] if encoder else []),
         *([f"matching.minimum={min_confidence}"] if min_confidence is not None else []),
         *([f"matching.precision={target_precision}"] if target_precision is not None else []),
@@ -282,6 +290,12 @@ def rules() -> None:
 
 
 @app.command()
+def baselines() -> None:
+    """List the systems to compare with, for --method, and their settings."""
+    show_plugins("baselines", Baseline)
+
+
+@app.command()
 def formats() -> None:
     """List the file formats."""
     table = Table("format", "reads and writes", box=None)
@@ -335,11 +349,14 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
     tell(shown_offers(found))
     for warning in doubts(task, chosen, found) if not quiet else ():
         log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    needed = estimate(task, chosen)
-    if job.dry_run:
-        show_estimate(needed, chosen, as_json=as_json)
-        return
-    chosen = fitted(task, chosen, needed)
+    if chosen.method == EMEA:
+        needed = estimate(task, chosen)
+        if job.dry_run:
+            show_estimate(needed, chosen, as_json=as_json)
+            return
+        chosen = fitted(task, chosen, needed)
+    elif job.dry_run:
+        raise SettingsError(f"--dry-run estimates the method emea alone, found --method {chosen.method}")
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -357,7 +374,8 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
                 watch=observers.fit,
             )
     except KeyboardInterrupt:
-        say(f"interrupted; go on with: emea align --resume --out {job.folder}")
+        if chosen.method == EMEA:
+            say(f"interrupted; go on with: emea align --resume --out {job.folder}")
         raise typer.Exit(130) from None
     if as_json:
         summary = {"links": len(result.alignment), "folder": str(job.folder), "measures": measures}

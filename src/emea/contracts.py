@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -98,6 +98,34 @@ class Rule(ABC):
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', less the same
         sum with y_e = none, for which g at e is 0; [pairs], or [pairs, indicators]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What one turn of a baseline came to."""
+
+    beliefs: Counterparts
+    labels: Links  # the pairs that the next turn starts from, seeds not included
+    changed: float  # share of them that is new
+    number: int = 0  # counted, and
+    seconds: float = 0.0  # timed, by who asks for it
+
+
+class Baseline(ABC):
+    """A system of its own, to compare the loop with."""
+
+    Settings: ClassVar[type[PluginSettings]] = PluginSettings
+    report: Callable[[Progress], None] = staticmethod(
+        lambda _: None
+    )  # to be called now and then by a turn that is long
+
+    @abstractmethod
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        """Prepare what depends on the graphs alone. Values that count are entities of both, known to be equal."""
+
+    @abstractmethod
+    def turns(self, generator: torch.Generator) -> Iterator[Turn]:
+        """Each turn as it ends; the beliefs of the last are the answer."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from emea.values import NOTHING_SHARED, with_values
 if TYPE_CHECKING:
     import pandas
 
+NO_PAIRS = "there are no known pairs, and structure alone needs some"
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -67,7 +69,7 @@ class Fitting:
 
     round: int
     progress: Progress
-    state: Callable[[], State]  # from which a run goes on in the middle of this fit
+    state: Callable[[], State] | None  # from which a run goes on in the middle of this fit, if it can
 
 
 def rounds(
@@ -81,8 +83,7 @@ def rounds(
     device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
     graphs, anchors = with_values(Task(task.source, task.target, Links.empty()), settings.evidence)
     if not len(task.seeds) and not len(anchors.links):
-        structure = "there are no known pairs, and structure alone needs some"
-        raise InputError(NOTHING_SHARED if settings.evidence.counts_values else structure)
+        raise InputError(NOTHING_SHARED if settings.evidence.counts_values else NO_PAIRS)
     anchors = anchors.to(device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
@@ -134,13 +135,13 @@ def rounds(
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What the loop came to: the alignment, the beliefs behind it, and the last round."""
+    """What a method came to: the alignment, the beliefs behind it, and the last round of the loop."""
 
     task: Task
     settings: Settings
     alignment: Alignment  # seeds not included
     counterparts: Counterparts  # final beliefs about all candidates
-    last: Round
+    last: Round | None  # none where another method was at work
 
     def to_arrow(self) -> pa.Table:
         """The alignment with names: source, target, confidence, similarity; the surest first."""

@@ -10,8 +10,8 @@ import torch
 from scipy.special import stdtr
 from torch import Tensor
 
-from emea.data import Alignment, Links, Reference
-from emea.em import Result
+from emea.data import Alignment, Candidates, Links, Reference
+from emea.em import Result, Round
 from emea.kernels.joins import expand, lookup
 from emea.kernels.segments import segment_sum
 
@@ -38,17 +38,18 @@ class Answer:
 
 def answer(result: Result) -> Answer:
     """What a run in memory has to say: `csls` is the encoder alone, `transport` its probabilities, `probability` the
-    final beliefs."""
-    believed, final = result.last.believed, result.counterparts
-    pairs = final.candidates
-    scores = {
-        "csls": (pairs.similarity.double(), TIED),
-        "transport": log_probability(believed.forward),
-        "probability": log_probability(final.forward),
-    }
+    final beliefs, which are all that another method than the loop has."""
+    pairs, scores = result.counterparts.candidates, {}
+    if result.last is not None:
+        scores["csls"] = pairs.similarity.double(), TIED
+        scores["transport"] = log_probability(result.last.believed.forward)
+        scores["probability"] = log_probability(result.counterparts.forward)
+    else:  # not normalised over the candidates: those near 1 differ in what is left
+        scores["probability"] = torch.logit(result.counterparts.forward.double(), eps=1e-15), PROBABLY_TIED
     given = (result.task.seeds + result.task.validation).to(pairs.source.device)
     values = pairs.targets - len(result.task.target.entities)
-    return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, values, _tail(result))
+    tail = None if result.last is None else _tail(result.last, pairs)
+    return Answer(result.alignment, pairs.source, pairs.target, scores, pairs.targets, given, values, tail)
 
 
 def log_probability(probability: Tensor) -> tuple[Tensor, float]:
@@ -139,8 +140,8 @@ def ranks(
     return torch.where(count > 0, best, worst), worst
 
 
-def _tail(result: Result) -> Callable[[Links, Tensor], Tensor]:
-    embeddings, pairs = result.last.embeddings, result.counterparts.candidates
+def _tail(last: Round, pairs: Candidates) -> Callable[[Links, Tensor], Tensor]:
+    embeddings = last.embeddings
     order = torch.argsort(pairs.source, stable=True)
     count = torch.bincount(pairs.source, minlength=pairs.sources)
     first = torch.cumsum(count, 0) - count

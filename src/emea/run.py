@@ -19,7 +19,7 @@ from emea import __version__
 from emea.checkpoint import NAME as CHECKPOINT
 from emea.checkpoint import Checkpoint
 from emea.data import Alignment, Counterparts, Links, Reference, Task
-from emea.em import Fitting, Result, Round, align
+from emea.em import Fitting, Result, Round
 from emea.evaluation import evaluate
 from emea.formats._files import writing
 from emea.formats.rdf import RDF
@@ -27,6 +27,7 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.inputs import Inputs
 from emea.kernels.segments import segment_rank
+from emea.methods import Step, align
 from emea.relations import relation_links, relation_mappings
 from emea.rulebook import weight_names
 from emea.settings import Settings
@@ -53,13 +54,13 @@ def run(
     inputs: Inputs,
     reference: Reference | None = None,
     resume: bool = False,
-    observe: Callable[[Round], None] | None = None,
+    observe: Callable[[Step], None] | None = None,
     watch: Callable[[Fitting], None] | None = None,
 ) -> tuple[Result, dict[str, Any] | None]:
     """Link the graphs, writing the run folder along the way; returns the result and, with a reference, its measures.
 
-    Each whole round, and long training now and then, leaves a checkpoint, from which `resume` goes on; the results
-    replace it.
+    Each whole round of the loop, and long training now and then, leaves a checkpoint, from which `resume` goes on; the
+    results replace it. Other methods begin anew.
     """
     saved = Checkpoint.read(folder, task) if resume else None
     for name in RESULTS:
@@ -72,12 +73,12 @@ def run(
         write_columns(folder / "validation.tsv", ("source", "target"), [*names(task, task.validation)])
     rounds, timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
 
-    def record(ended: Round) -> None:
-        rounds.append(summary(ended, settings))
+    def record(ended: Step) -> None:
+        rounds.append({"round": ended.number, **summary(ended, settings)})
         timings.append({"round": ended.number, "seconds": round(ended.seconds, 3)})
         _write_lines(folder / "rounds.jsonl", rounds)
         _write_lines(folder / "timings.jsonl", timings)
-        if not ended.final:
+        if isinstance(ended, Round) and not ended.final:
             Checkpoint(ended.state, rounds, timings).write(folder, task)
         if observe is not None:
             observe(ended)
@@ -86,7 +87,7 @@ def run(
 
     def keep(fitting: Fitting) -> None:
         nonlocal saved_at
-        if time.monotonic() - saved_at >= CHECKPOINT_SECONDS:
+        if fitting.state is not None and time.monotonic() - saved_at >= CHECKPOINT_SECONDS:
             Checkpoint(fitting.state(), rounds, timings).write(folder, task)
             saved_at = time.monotonic()
         if watch is not None:
@@ -139,10 +140,12 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
     write_columns(path, CANDIDATE_COLUMNS, columns)
 
 
-def summary(ended: Round, settings: Settings) -> dict[str, Any]:
+def summary(ended: Step, settings: Settings) -> dict[str, Any]:
     """What a round found, without its timing."""
+    if not isinstance(ended, Round):
+        pairs, labels = ended.beliefs.candidates, ended.labels
+        return {"candidates": len(pairs), "labels": len(labels), "changed": round(ended.changed, 6)}
     return {
-        "round": ended.number,
         "candidates": len(ended.believed.candidates),
         "pseudo_labels": len(ended.state.labels),
         **asdict(ended.state.scale),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, DirectoryPath, Field, ValidationError
 
 from emea import plugins
-from emea.contracts import Encoder, PluginSettings, Rule
+from emea.contracts import Baseline, Encoder, PluginSettings, Rule
 from emea.errors import SettingsError
 
 
@@ -21,6 +21,9 @@ def _by_commas(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_by_commas)]  # a list, or one text with commas
+
+
+EMEA = "emea"  # the method of this package, as opposed to those it is compared with
 
 
 class _Stage(BaseModel):
@@ -164,6 +167,7 @@ class MatchingSettings(_Stage):
 class Settings(_Stage):
     """Everything a run is decided by."""
 
+    method: str = Field(EMEA, description="emea, a file in baselines/, or module:Class")
     seed: int = Field(0, ge=0, description="of every random draw")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
     evidence: EvidenceSettings = EvidenceSettings()
@@ -174,6 +178,7 @@ class Settings(_Stage):
     matching: MatchingSettings = MatchingSettings()
     encoders: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of encoders by name")
     rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
+    baselines: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of other methods by name")
 
     @property
     def considered(self) -> int:
@@ -189,9 +194,20 @@ class Settings(_Stage):
         """A rule's own settings."""
         return plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), self.rules.get(name, {}))
 
+    def baseline_settings(self) -> PluginSettings:
+        """The chosen method's own settings, where it is not the loop."""
+        name = self.method
+        baseline = plugins.find("baselines", name, Baseline)
+        return plugin_settings(f"baselines.{name}", baseline, self.baselines.get(name, {}))
+
     def resolved(self) -> dict[str, Any]:
-        """Every setting with its value, those of the chosen encoder and rules included."""
+        """Every setting that counts with its value, those of the chosen plug-ins included."""
         values = self.model_dump(mode="json", exclude_none=True)
+        if self.method != EMEA:
+            kept = {name: values[name] for name in ("method", "seed", "device", "evidence", "matching")}
+            own = self.baseline_settings().model_dump(mode="json", exclude_none=True)
+            return {**kept, "baselines": {self.method: own}}
+        del values["baselines"]
         values["encoders"] = {self.em.encoder: self.encoder_settings().model_dump(mode="json", exclude_none=True)}
         values["rules"] = {
             name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.em.rules
@@ -234,6 +250,8 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
         plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
     for name in settings.rules:
         plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
+    for name in settings.baselines:
+        plugin_settings(f"baselines.{name}", plugins.find("baselines", name, Baseline), settings.baselines[name])
     settings.resolved()  # the chosen encoder and rules exist
     return settings
 
@@ -271,7 +289,7 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def plugin_settings(place: str, plugin: type[Encoder] | type[Rule], values: dict[str, Any]) -> PluginSettings:
+def plugin_settings(place: str, plugin: type[Encoder | Rule | Baseline], values: dict[str, Any]) -> PluginSettings:
     """A plug-in's settings from values that stand at a place such as encoders.rrea."""
     try:
         return plugin.Settings(**values)

@@ -17,10 +17,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Column, Table
 
 from emea import plugins
-from emea.contracts import Encoder, Rule
+from emea.contracts import Baseline, Encoder, Rule
 from emea.em import Fitting, Result, Round
 from emea.estimate import Estimate
-from emea.settings import Settings
+from emea.methods import Step
+from emea.settings import EMEA, Settings
 
 out, log = Console(), Console(stderr=True)
 LINE_SECONDS = 30.0  # between lines on a long fit, where there is no terminal
@@ -43,7 +44,7 @@ def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
 class Observers:
     """What a run calls: at the end of each round, and now and then within a long fit."""
 
-    round: Callable[[Round], None] | None = None
+    round: Callable[[Step], None] | None = None
     fit: Callable[[Fitting], None] | None = None
 
 
@@ -55,13 +56,18 @@ def progress(chosen: Settings, *, shown: bool) -> Iterator[Observers]:
     elif log.is_terminal:
         columns = (SpinnerColumn(), TextColumn("{task.fields[what]}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, TimeElapsedColumn(), TextColumn("{task.description}"), console=log) as bars:
-            yield _bars(bars, chosen.em.rounds)
+            yield _bars(bars, _rounds(chosen))
     else:
-        yield _lines(chosen.em.rounds)
+        yield _lines(_rounds(chosen))
 
 
-def _bars(bars: Progress, rounds: int) -> Observers:
-    outer = bars.add_task("first fit", total=rounds + 1, what="rounds")
+def _rounds(chosen: Settings) -> int | None:
+    """How many there will be after the first; None where nobody knows."""
+    return chosen.em.rounds if chosen.method == EMEA else None
+
+
+def _bars(bars: Progress, rounds: int | None) -> Observers:
+    outer = bars.add_task("first fit", total=None if rounds is None else rounds + 1, what="rounds")
     inner = bars.add_task("", total=None, what="epochs", visible=False)
 
     def fit(fitting: Fitting) -> None:
@@ -71,16 +77,17 @@ def _bars(bars: Progress, rounds: int) -> Observers:
     return Observers(lambda ended: bars.update(outer, advance=1, description=_found(ended)), fit)
 
 
-def _lines(rounds: int) -> Observers:
+def _lines(rounds: int | None) -> Observers:
     spoken = time.monotonic()
+    of = "" if rounds is None else f"/{rounds}"
 
     def fit(fitting: Fitting) -> None:
         nonlocal spoken
         if time.monotonic() - spoken >= LINE_SECONDS:
             now, spoken = fitting.progress, time.monotonic()
-            say(f"round {fitting.round}/{rounds}, epoch {now.epoch:,}/{now.epochs:,}: {_training(fitting)}")
+            say(f"round {fitting.round}{of}, epoch {now.epoch:,}/{now.epochs:,}: {_training(fitting)}")
 
-    return Observers(lambda ended: say(f"round {ended.number}/{rounds}: {_found(ended)}, {ended.seconds:.1f} s"), fit)
+    return Observers(lambda ended: say(f"round {ended.number}{of}: {_found(ended)}, {ended.seconds:.1f} s"), fit)
 
 
 def _training(fitting: Fitting) -> str:
@@ -89,7 +96,9 @@ def _training(fitting: Fitting) -> str:
     return f"{turn}loss {now.loss:.4g} on {now.pairs:,} pairs, {now.seconds_left:.0f} s left"
 
 
-def _found(ended: Round) -> str:
+def _found(ended: Step) -> str:
+    if not isinstance(ended, Round):
+        return f"{len(ended.labels):,} pairs, {ended.changed:.1%} of them new"
     found = f"{len(ended.state.labels):,} pairs labelled"
     if len(ended.trials):
         found += f", {int(ended.trials[:, 1].sum())} of {len(ended.trials)} links of held-out pairs right"
@@ -241,10 +250,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
 
 
-def show_plugins(kind: str, contract: type[Encoder] | type[Rule]) -> None:
+def show_plugins(kind: str, contract: type[Encoder | Rule | Baseline]) -> None:
     """The plug-ins of a kind with their settings."""
     for name in plugins.names(kind):
-        plugin: type[Encoder] | type[Rule] = plugins.find(kind, name, contract)
+        plugin: type[Encoder | Rule | Baseline] = plugins.find(kind, name, contract)
         show_fields(f"{kind}.{name}", plugin.Settings, _first_line(plugin))
 
 

@@ -1,0 +1,1 @@
+"""Systems of their own, which the paper compares with; one a file."""

@@ -1,0 +1,112 @@
+"""Pr(x ≡ x') of all pairs that have any evidence, and the subrelations that follow from it (PARIS eq. 13 and 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from emea.data import Graph, Links
+from emea.kernels.joins import Edges, expand
+from emea.kernels.segments import segment_max, segment_sum
+from emea.rules.paris import PARISSettings, Subrelations
+
+BLOCK = 2**23  # pairs of edges looked at at a time
+SMALLEST = 1e-9  # 1 − probability is kept above this
+LEAST = 0.01  # what two edges must say for a pair to be counted
+TIED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A graph's edges by tail and relation: all x with r(x, y), for each y and r."""
+
+    edges: Edges
+    first: Tensor  # [entities] first group of each y
+    groups: Tensor  # [entities] how many it has
+    relation: Tensor  # [groups] r
+    start: Tensor  # [groups] where its members start
+    count: Tensor  # [groups] how many there are
+    member: Tensor  # [edges] x
+    functionality: Tensor  # [relations] fun⁻¹
+
+    @classmethod
+    def build(cls, graph: Graph, device: torch.device) -> Grouped:
+        """Sort the edges: those into y are those out of it, inverted."""
+        edges = Edges.build(graph, device)
+        key, order = torch.sort(edges.head * edges.relations + edges.relation, stable=True)
+        key, count = torch.unique_consecutive(key, return_counts=True)
+        groups = torch.bincount(key // edges.relations, minlength=edges.entities)
+        return cls(
+            edges,
+            torch.cumsum(groups, 0) - groups,
+            groups,
+            edges.inverse(key % edges.relations),
+            torch.cumsum(count, 0) - count,
+            count,
+            edges.tail[order],
+            edges.inverse_functionality(),
+        )
+
+
+def assumed(source: Grouped, target: Grouped, theta: float) -> Subrelations:
+    """Before anything is known each relation is contained in each other with the same probability."""
+    nothing = Links.empty().to(source.member.device)
+    prior = PARISSettings(prior=theta, prior_strength=1.0)
+    return Subrelations.estimate(source.edges, target.edges, nothing, prior)
+
+
+def observed(source: Grouped, target: Grouped, equal: Links) -> Subrelations:
+    """Pr(r ⊆ r') from the pairs that are equal, nothing else assumed."""
+    return Subrelations.estimate(source.edges, target.edges, equal, PARISSettings(prior=0.0, prior_strength=0.0))
+
+
+def equivalences(source: Grouped, target: Grouped, equal: Links, subrelations: Subrelations, theta: float) -> Links:
+    """Pr(x ≡ x') of all pairs for which it is at least θ, from the pairs (y, y') that are equal; sorted."""
+    pair, group = expand(source.first[equal.source], source.groups[equal.source])
+    row, other = expand(target.first[equal.target[pair]], target.groups[equal.target[pair]])
+    pair, group = pair[row], group[row]
+    relation, target_relation = source.relation[group], target.relation[other]
+    inside, around = subrelations.of(relation, target_relation)
+    weight = equal.weight.double()[pair]
+    said = _log_unlikely(around * source.functionality[relation] * weight)
+    said = said + _log_unlikely(inside * target.functionality[target_relation] * weight)
+    counted = said <= _log_unlikely(said.new_tensor(LEAST))
+    group, other, said = group[counted], other[counted], said[counted]
+
+    size, targets = source.count[group] * target.count[other], target.edges.entities
+    key, total = group.new_empty(0), said.new_empty(0)
+    for begin, end in pairwise(_cuts(size)):
+        row, place = expand(torch.zeros_like(size[begin:end]), size[begin:end])
+        left, right = group[begin:end][row], other[begin:end][row]
+        one = source.member[source.start[left] + place // target.count[right]]
+        two = target.member[target.start[right] + place % target.count[right]]
+        key, index = torch.unique(torch.cat([key, one * targets + two]), return_inverse=True)
+        total = segment_sum(torch.cat([total, said[begin:end][row]]), index, len(key))
+    probability = 1 - torch.exp(total)
+    kept = probability >= theta
+    return Links(key[kept] // targets, key[kept] % targets, probability[kept])
+
+
+def best_of_both(pairs: Links, sources: int, targets: int) -> Links:
+    """The pairs that are the best of both their entities; those that are tied share their probability."""
+    forward = pairs.weight >= segment_max(pairs.weight, pairs.source, sources)[pairs.source] - TIED
+    backward = pairs.weight >= segment_max(pairs.weight, pairs.target, targets)[pairs.target] - TIED
+    best = pairs[forward & backward]
+    rivals = torch.maximum(torch.bincount(best.source)[best.source], torch.bincount(best.target)[best.target])
+    return Links(best.source, best.target, best.weight / rivals)
+
+
+def _cuts(size: Tensor) -> list[int]:
+    """Where to cut so that no part has much more than BLOCK rows."""
+    ends = torch.cumsum(size, 0)
+    total = int(ends[-1]) if len(ends) else 0
+    steps = torch.arange(BLOCK, max(total, BLOCK), BLOCK, device=size.device)
+    return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(size)}), len(size)]
+
+
+def _log_unlikely(probability: Tensor) -> Tensor:
+    """log(1 − p)."""
+    return torch.log((1 - probability).clamp(min=SMALLEST))

@@ -1,0 +1,90 @@
+"""PARIS' turns: equivalences and subrelations from each other until they settle, alone or with an encoder's opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from emea.baselines._equivalences import Grouped, assumed, best_of_both, equivalences, observed
+from emea.contracts import Turn
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.kernels.segments import segment_sum
+
+BLOCK = 2**16  # pairs whose embeddings are looked at at a time
+SHARE = 0.2  # of an encoder's cosine in the probability of a pair (PRASE)
+
+
+class Settling:
+    """What PARIS knows between its turns."""
+
+    def __init__(self, task: Task, theta: float, device: torch.device) -> None:
+        self.theta = theta
+        self.source, self.target = Grouped.build(task.source, device), Grouped.build(task.target, device)
+        seeds = task.seeds.to(device)
+        self.known = Links(seeds.source, seeds.target, seeds.weight.double())
+        self.exclusions = task.exclusions.to(device)
+        self.free = [
+            _free(len(graph.entities), graph.values, taken)
+            for graph, taken in ((task.source, self.known.source), (task.target, self.known.target))
+        ]
+        self.subrelations = assumed(self.source, self.target, theta)
+        self.found = self.known[:0]  # the best pairs of the last turn
+
+    def turns(self, rounds: int, settled: float, embeddings: Embeddings | None = None) -> Iterator[Turn]:
+        """Turn by turn until few of the best pairs are new to the last two turns (some come and go for ever)."""
+        seen: list[Tensor] = []
+        for number in range(rounds):
+            pairs = self._open(
+                equivalences(self.source, self.target, self.known + self.found, self.subrelations, self.theta)
+            )
+            if embeddings is not None:
+                pairs = self._with_opinion(pairs, embeddings)
+            self.found = best_of_both(pairs, len(self.free[0]), len(self.free[1]))
+            self.subrelations = observed(self.source, self.target, self.known + self.found)
+            keys = self._keys(self.found)
+            new = ~torch.isin(keys, torch.cat(seen[-2:])) if seen else torch.ones_like(keys, dtype=torch.bool)
+            seen.append(keys)
+            changed = float(new.double().mean()) if len(new) else 0.0
+            yield Turn(self._beliefs(pairs), self.found, changed)
+            if changed <= settled and number:
+                return
+
+    def hear(self, proposed: Links) -> None:
+        """The best pairs of the next turn are another's."""
+        self.found = self._open(Links(proposed.source, proposed.target, proposed.weight.double()))
+
+    def _with_opinion(self, pairs: Links, embeddings: Embeddings) -> Links:
+        """The pairs, as probable as PARIS and the cosine of their embeddings say together."""
+        parts = zip(torch.split(pairs.source, BLOCK), torch.split(pairs.target, BLOCK), strict=True)
+        cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()
+        return Links(pairs.source, pairs.target, (1 - SHARE) * pairs.weight + SHARE * cosine.clamp(min=0.0))
+
+    def _open(self, pairs: Links) -> Links:
+        """The pairs about whose entities nothing is known."""
+        kept = self.free[0][pairs.source] & self.free[1][pairs.target]
+        if len(self.exclusions):
+            kept = kept & ~torch.isin(self._keys(pairs), self._keys(self.exclusions))
+        return pairs[kept]
+
+    def _keys(self, pairs: Links) -> Tensor:
+        return pairs.source * len(self.free[1]) + pairs.target
+
+    def _beliefs(self, pairs: Links) -> Counterparts:
+        """The pairs as beliefs; PARIS does not normalise them, and what they leave of 1 is for "none"."""
+        sources, targets = (len(free) for free in self.free)
+        density = [pairs.weight.new_zeros(size, dtype=torch.float32) for size in (sources, targets)]
+        candidates = Candidates(pairs.source, pairs.target, pairs.weight.float(), sources, targets, *density)
+        nones = (
+            (1 - segment_sum(pairs.weight, index, size)).clamp(min=0.0)
+            for index, size in ((pairs.source, sources), (pairs.target, targets))
+        )
+        return Counterparts(candidates, pairs.weight, pairs.weight, *nones)
+
+
+def _free(entities: int, values: int, taken: Tensor) -> Tensor:
+    """Whether an entity may be linked, [entities] bool: it is no value, and not known already."""
+    free = torch.arange(entities, device=taken.device) < entities - values
+    free[taken] = False
+    return free

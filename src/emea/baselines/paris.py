@@ -1,0 +1,43 @@
+"""PARIS: equal neighbours along similar relations make entities equal, and equal entities make relations similar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from emea.baselines._settling import Settling
+from emea.contracts import Baseline, PluginSettings, Turn
+from emea.data import Task
+
+
+class PARISSystemSettings(PluginSettings):
+    """What it starts from, and when it ends."""
+
+    theta: float = Field(
+        0.1, gt=0, lt=1, description="probability of subrelations at first; less probable pairs are dropped"
+    )
+    rounds: int = Field(60, ge=1, description="at most")
+    settled: float = Field(0.01, ge=0, le=1, description="it ends when no more of the pairs are new")
+
+
+class PARIS(Baseline):
+    """Suchanek, Abiteboul, Senellart (PVLDB 2011), their eq. 13 and eq. 12 in turn until both settle:
+
+        Pr(x ≡ x') = 1 − Π_{r(x,y), r'(x',y')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(y ≡ y'))
+                                              ·(1 − Pr(r ⊆ r')·fun⁻¹(r')·Pr(y ≡ y'))
+
+    over all pairs of entities; what the best of both sides come to is all that the next turn knows.
+    """
+
+    Settings: ClassVar[type[PluginSettings]] = PARISSystemSettings
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, PARISSystemSettings)
+        self.settings, self.settling = settings, Settling(task, settings.theta, device)
+
+    def turns(self, generator: torch.Generator) -> Iterator[Turn]:  # noqa: ARG002 - nothing is drawn
+        """Equivalences and subrelations."""
+        yield from self.settling.turns(self.settings.rounds, self.settings.settled)

@@ -1,0 +1,73 @@
+"""PRASE: PARIS and an encoder by turns, each starting from what the other found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field, model_validator
+
+from emea import plugins
+from emea.baselines._settling import Settling
+from emea.contracts import Baseline, Encoder, PluginSettings, Turn
+from emea.data import Embeddings, Links, Task
+from emea.kernels.segments import segment_best
+from emea.settings import SimilaritySettings, plugin_settings
+from emea.similarity import search
+
+
+class PRASESettings(PluginSettings):
+    """Who takes turns, and how often."""
+
+    encoder: str = Field("rrea", description="a file in encoders/, or module:Class")
+    settings: dict[str, Any] = Field(default_factory=dict, description="the encoder's own")
+    turns: int = Field(2, ge=0, description="of the encoder, each followed by one of PARIS")
+    theta: float = Field(0.1, gt=0, lt=1, description="of PARIS; the encoder learns from pairs as probable as this")
+    rounds: int = Field(60, ge=1, description="of a turn of PARIS, at most")
+    settled: float = Field(0.01, ge=0, le=1, description="a turn of PARIS ends when no more of the pairs are new")
+
+    @model_validator(mode="after")
+    def _known(self) -> PRASESettings:
+        self.own()
+        return self
+
+    def own(self) -> PluginSettings:
+        """The encoder's settings."""
+        encoder = plugins.find("encoders", self.encoder, Encoder)
+        return plugin_settings("baselines.prase.settings", encoder, self.settings)
+
+
+class PRASE(Baseline):
+    """Qi et al. (IJCAI 2021). PARIS' best pairs are the encoder's seeds; the encoder's mutually nearest pairs come back
+    as equal with their cosine as probability, and in PARIS each pair is then worth 0.8·Pr + 0.2·cos."""
+
+    Settings: ClassVar[type[PluginSettings]] = PRASESettings
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        assert isinstance(settings, PRASESettings)
+        self.settings, self.settling = settings, Settling(task, settings.theta, device)
+        self.encoder = plugins.find("encoders", settings.encoder, Encoder)(task, settings.own(), device)
+
+    def turns(self, generator: torch.Generator) -> Iterator[Turn]:
+        """PARIS; then the encoder and PARIS by turns."""
+        limits = self.settings.rounds, self.settings.settled
+        yield from self.settling.turns(*limits)
+        for _ in range(self.settings.turns):
+            self.encoder.report = self.report
+            found = self.settling.found
+            likely = found[found.weight >= self.settings.theta]
+            pairs = Links.build(*(self.settling.known + likely).columns[:2])
+            embeddings = self.encoder.fit(pairs, generator)
+            self.settling.hear(nearest_to_each_other(embeddings, generator))
+            yield from self.settling.turns(*limits, embeddings)
+
+
+def nearest_to_each_other(embeddings: Embeddings, generator: torch.Generator) -> Links:
+    """The pairs of which each is the other's nearest, weighted by their cosine; ties are left out."""
+    near = search(embeddings, SimilaritySettings(candidates=1), generator)
+    forward = segment_best(near.source, near.sources, near.cosine)
+    backward = segment_best(near.target, near.targets, near.cosine)
+    rows = forward[forward >= 0]
+    rows = rows[backward[near.target[rows]] == rows]
+    return Links(near.source[rows], near.target[rows], near.cosine[rows].clamp(min=0.0))

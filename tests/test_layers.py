@@ -9,7 +9,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "emea"
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"terminal", "plots"},
+    {"terminal"},
+    {"reproduce"},
+    {"plots"},
     {"run", "finished", "bench", "profile"},
     {"checkpoint", "estimate", "inputs"},
     {"examples"},

@@ -56,6 +56,7 @@ class Round:
     state: State  # after this round
     final: bool
     seconds: float
+    fitting: float  # seconds of them that the encoder took
 
     @property
     def trials(self) -> Tensor:
@@ -88,13 +89,11 @@ def rounds(
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
-    pseudo, tried = seeds[:0], torch.zeros(0, 3, dtype=torch.float64)
-    scale, fold = Scale.typical(settings.probability), 0
-    if state is not None:
-        pseudo, scale, fold, tried = state.labels.to(device), state.scale, state.fold, state.trials
-        generator.set_state(state.random)
-        encoder.restore(state.encoder)
-    for number in range(0 if state is None else state.done, settings.em.rounds + 1):
+    state = state or _start(seeds, settings, generator)
+    pseudo, scale, fold, tried = state.labels.to(device), state.scale, state.fold, state.trials
+    generator.set_state(state.random)
+    encoder.restore(state.encoder)
+    for number in range(state.done, settings.em.rounds + 1):
         started = time.perf_counter()
         hidden = seeds[:0] if number == settings.em.rounds else folds[fold]
         known = seeds[~torch.isin(seeds.source, hidden.source)]
@@ -107,6 +106,7 @@ def rounds(
 
         embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator).to(device)
         embeddings = _without_values(_kept_contract(embeddings, graphs, settings.em.encoder), graphs)
+        fitting = time.perf_counter() - started
         nearest = search(embeddings, settings.similarity, generator)
         certain = known.certain() + anchors.links
         candidates = nearest[~(nearest.touches(certain) | nearest.among(exclusions))]
@@ -116,9 +116,11 @@ def rounds(
 
         considered = most_probable(believed, settings.considered, both_ways=rules.both_ways)
         considered = clamp(considered, certain, _cosine(embeddings, certain))
-        forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
-        weights = learn_weights(learning)  # M-step: Φ
-        refined = refine(considered, forward, backward, weights)  # E-step: q*
+        refined = considered
+        for _ in range(settings.compatibility.sweeps):
+            factors = rules.factors(refined, embeddings, nearest, known)
+            weights = learn_weights(factors.learning)  # M-step: Φ
+            refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
         found = pseudo_labels(considered, refined, combine(considered, refined), settings.em, generator)
         agreed = combine(considered, refined, settings.compatibility.last_say)
         last, pseudo = pseudo, _without(found, seeds + anchors.links)
@@ -127,10 +129,11 @@ def rounds(
         final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
         fold = fold if encoder.remembers else (fold + 1) % len(folds)
         state = State(number + 1, pseudo, scale, fold, tried, generator.get_state(), encoder.state())
-        yield Round(number, embeddings, believed, refined, agreed, weights, state, final, time.perf_counter() - started)
+        took = (time.perf_counter() - started, fitting)
+        yield Round(number, embeddings, believed, refined, agreed, weights, state, final, *took)
         if final:
             return
-        del embeddings, nearest, candidates, believed, considered, forward, backward, learning, refined, agreed  # room
+        del embeddings, nearest, candidates, believed, considered, factors, refined, agreed  # room
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +185,11 @@ def align(
     ]  # round 0 says little of the end
     believed = widen(last.agreed, last.believed)
     return Result(task, settings, match(believed, Calibration(recent), settings.matching), believed, last)
+
+
+def _start(seeds: Links, settings: Settings, generator: torch.Generator) -> State:
+    untried = torch.zeros(0, 3, dtype=torch.float64)
+    return State(0, seeds[:0], Scale.typical(settings.probability), 0, untried, generator.get_state(), {})
 
 
 def _encoder(task: Task, settings: Settings, device: torch.device) -> Encoder:

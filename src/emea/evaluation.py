@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from scipy.special import stdtr
 from torch import Tensor
 
-from emea.data import Alignment, Candidates, Links, Reference
+from emea.data import Alignment, Candidates, Counterparts, Links, Reference, Task
 from emea.em import Result, Round
 from emea.kernels.joins import expand, lookup
-from emea.kernels.segments import segment_sum
+from emea.kernels.segments import segment_best, segment_sum
+from emea.rules.paris import PARIS, PARISSettings
 
 TIED = 1e-6  # similarities closer than this are tied
 PROBABLY_TIED = 1e-4  # and so are logarithms of probabilities: what such a similarity makes of them, times sharpness
 BINS = 15  # of equal mass, for the calibration error
+STRIPES = 20  # of a distribution
 POINTS = 100  # at most, of a curve
 LEVELS = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of confidence, which are on it
 
@@ -75,6 +77,56 @@ def evaluate(subject: Result | Answer, reference: Reference) -> dict[str, Any]:
             "strict": alignment_measures(subject, known, strict=True),
         },
     }
+
+
+def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, float]:
+    """Hit@1 of both parts after a round, among the test targets: the encoder by CSLS, and q* (paper, fig. 5)."""
+    pairs = ended.believed.candidates
+    row = lookup(ended.refined.candidates.keys(), pairs.keys())
+    refined = torch.where(row >= 0, ended.refined.forward[row.clamp(min=0)].double(), 0.0)
+    scores = {"neural": (pairs.similarity.double(), TIED), "compatibility": log_probability(refined)}
+    given = (task.seeds + task.validation).to(pairs.source.device)
+    nothing = pairs.cosine[:0]
+    links = Alignment(pairs.source[:0], pairs.target[:0], nothing, nothing)
+    subject = Answer(links, pairs.source, pairs.target, scores, pairs.targets, given)
+    known, pools = _pools(subject, reference)
+    hits = {}
+    for name in scores:
+        best, worst = ranks(subject, known, pools["test targets"], name)
+        hits[name] = _mean((best + worst) / 2 <= 1)
+    return hits
+
+
+def compatibility(result: Result, reference: Reference) -> dict[str, Any]:
+    """How compatible the encoder's predictions for the test sources are, and how compatible the truth is (paper,
+    appendix A): g of the PARIS rule at each source, all other predictions taken for true, its mean and the shares in
+    STRIPES from 0 to 1; and the share of the predictions that claim a target which another source claims, too."""
+    assert result.last is not None
+    pairs, task = result.last.believed.candidates, result.task
+    device = pairs.source.device
+    known, given = reference.open().to(device), (task.seeds + task.validation).to(device)
+    best = segment_best(pairs.source, pairs.sources, pairs.similarity)
+    rows = best[best >= 0]
+    predicted = Links.build(pairs.source[rows], pairs.target[rows])
+    predicted = predicted[~torch.isin(predicted.source, given.source)]
+    rule = PARIS(task, PARISSettings(evidence="best"), device)
+    found: dict[str, Any] = {}
+    for name, links in (("predicted", predicted), ("true", known)):
+        every = links + given.certain()
+        beliefs = _taken_for_true(every, pairs)
+        value = rule.factors(beliefs, result.last.embeddings)[torch.isin(every.source, known.source)]
+        shares = torch.histc(value.float(), STRIPES, 0, 1) / max(len(value), 1)
+        found[name] = {"mean": _mean(value), "shares": shares.tolist()}
+    claims = torch.bincount((predicted + given).target, minlength=pairs.targets)
+    tested = predicted[torch.isin(predicted.source, known.source)]
+    return {**found, "conflicts": _mean(claims[tested.target] > 1)}
+
+
+def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
+    """Beliefs that hold the links for certain, in their order."""
+    one, none = links.weight.new_ones(len(links), dtype=torch.float64), links.weight.new_zeros
+    candidates = replace(pairs, source=links.source, target=links.target, cosine=links.weight)
+    return Counterparts(candidates, one, one, none(pairs.sources), none(pairs.targets))
 
 
 def realistic_ranks(result: Result, reference: Reference, pool: str, decoding: str) -> Tensor:

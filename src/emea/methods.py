@@ -10,10 +10,10 @@ import torch
 
 from emea import em, plugins
 from emea.contracts import Baseline, Progress, Turn
-from emea.data import Links, Task
+from emea.data import Alignment, Links, Task
 from emea.errors import InputError
-from emea.matching import Calibration, match
-from emea.settings import EMEA, Settings
+from emea.matching import surest
+from emea.settings import EMEA, MatchingSettings, Settings
 from emea.values import NOTHING_SHARED, with_values
 
 Step = em.Round | Turn
@@ -31,7 +31,8 @@ def align(
     settings = settings or Settings()
     if settings.method == EMEA:
         return em.align(task, settings, observe, state, watch)
-    device, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
+    device = torch.device("cpu" if settings.device == "mps" else settings.device)  # which has no float64
+    generator = torch.Generator().manual_seed(settings.seed)
     graphs, anchors = with_values(replace(task, seeds=Links.empty()), settings.evidence)
     known = replace(graphs, seeds=task.seeds + anchors.links)
     if not len(known.seeds):
@@ -43,8 +44,16 @@ def align(
         if observe is not None:
             observe(last)
         system.report, started = _reporter(watch, number + 1), time.perf_counter()
-    untried = Calibration(torch.zeros(0, 2, dtype=torch.float64, device=device))
-    return em.Result(task, settings, match(last.beliefs, untried, settings.matching), last.beliefs, None)
+    return em.Result(task, settings, _links(last.labels, settings.matching), last.beliefs, None)
+
+
+def _links(labels: Links, settings: MatchingSettings) -> Alignment:
+    """The pairs that a system ended with, but those whose entities have another, too."""
+    alone = (torch.bincount(labels.source)[labels.source] == 1) & (torch.bincount(labels.target)[labels.target] == 1)
+    found = labels[alone & (labels.weight >= settings.minimum)]
+    if settings.precision is not None:
+        found = found[surest(found.weight, settings.precision)]
+    return Alignment(found.source, found.target, found.weight, found.weight.float())
 
 
 def _reporter(watch: Callable[[em.Fitting], None] | None, turn: int) -> Callable[[Progress], None]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
-from emea.kernels.segments import LOWEST, segment_rank, segment_softmax, segment_sum
+from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_softmax, segment_sum
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import ProbabilitySettings
 from emea.similarity import nearest_only, pattern_of
@@ -49,6 +49,8 @@ def counterparts(
 
     `pairs` may be given where the same candidates are weighed many times.
     """
+    if settings.scaling == "minmax":
+        return _stretched(candidates)
     logits, slack = scale.sharpness * candidates.similarity.double(), scale.slack
     forward = backward = logits
     if settings.balance:
@@ -63,6 +65,18 @@ def counterparts(
         source_none=_rest(forward, candidates.source, candidates.sources, slack),
         target_none=_rest(backward, candidates.target, candidates.targets, slack),
     )
+
+
+def _stretched(candidates: Candidates) -> Counterparts:
+    """Each entity's similarities from 0, the least, to 1, the largest, divided by their sum; no "none"."""
+    similarity, sides = candidates.similarity.double(), []
+    for index, size in ((candidates.source, candidates.sources), (candidates.target, candidates.targets)):
+        most, least = segment_max(similarity, index, size), -segment_max(-similarity, index, size)
+        width = (most - least)[index]
+        share = torch.where(width > 0, (similarity - least[index]) / width, 1.0)
+        sides.append(share / segment_sum(share, index, size)[index])
+    none = (similarity.new_zeros(candidates.sources), similarity.new_zeros(candidates.targets))
+    return Counterparts(candidates, sides[0], sides[1], *none)
 
 
 def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor:

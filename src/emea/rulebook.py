@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +17,14 @@ from emea.errors import PluginError
 from emea.kernels.segments import LOWEST, segment_best, segment_max
 from emea.settings import Settings
 from emea.similarity import nearest_only
+
+
+class Said(NamedTuple):
+    """What the rules of a run say of the pairs."""
+
+    forward: Factors
+    backward: Factors
+    learning: list[tuple[Factors, Tensor]]  # what Φ is learned from: the factors and ŷ of all entities
 
 
 class Rulebook:
@@ -34,11 +43,9 @@ class Rulebook:
             name: plugins.find("rules", name, Rule)(task, self.settings.rule_settings(name), device) for name in names
         }
 
-    def factors(
-        self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links
-    ) -> tuple[Factors, Factors, list[tuple[Factors, Tensor]]]:
-        """Factors of the pairs believed in, forward and backward, and what Φ is learned from: the factors and ŷ of all
-        entities. Labelled ones count there with their nearest others as rivals, which are not believed in."""
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links) -> Said:
+        """What the rules say of the pairs believed in. Labelled entities count for Φ with their nearest others as
+        rivals, which are not believed in."""
         rivals = nearest_only(nearest[nearest.touches(known)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
         forward = _said(self.forward, judged, embeddings)
@@ -55,7 +62,7 @@ class Rulebook:
                 own = own & (seen.candidates.source < entities)  # values are no entities whose counterpart is asked for
                 judged_alone = seen[own] if self.settings.compatibility.abstain else _sure_to_have_one(seen[own])
                 learning.append((factors[own], most_likely(judged_alone)))
-        return sides[0], sides[1], learning
+        return Said(sides[0], sides[1], learning)
 
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility

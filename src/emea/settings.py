@@ -87,6 +87,9 @@ class SimilaritySettings(_Stage):
 class ProbabilitySettings(_Stage):
     """Similarity → probability (paper 4.1)."""
 
+    scaling: Literal["softmax", "minmax"] = Field(
+        "softmax", description="eq. 1–2, or each entity's similarities stretched to 0–1 and divided by their sum"
+    )
     sharpness: float | None = Field(
         None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
     )
@@ -125,6 +128,7 @@ class CompatibilitySettings(_Stage):
         "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
     )
     none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
+    sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined from what it was before")
     last_say: float = Field(
         0.2, ge=0, description="exponent of q* in the final beliefs, for an encoder that has learned from the rules"
     )

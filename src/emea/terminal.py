@@ -13,7 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column, Table
 
 from emea import plugins
@@ -21,6 +29,7 @@ from emea.contracts import Baseline, Encoder, Rule
 from emea.em import Fitting, Result, Round
 from emea.estimate import Estimate
 from emea.methods import Step
+from emea.reproduce import Cell, Page
 from emea.settings import EMEA, Settings
 
 out, log = Console(), Console(stderr=True)
@@ -103,6 +112,48 @@ def _found(ended: Step) -> str:
     if len(ended.trials):
         found += f", {int(ended.trials[:, 1].sum())} of {len(ended.trials)} links of held-out pairs right"
     return found
+
+
+@dataclass(frozen=True)
+class CellObservers:
+    """What the making of a table calls: before each run, and after each round of it."""
+
+    begin: Callable[[Cell, int, int], None] | None = None
+    round: Callable[[Step], None] | None = None
+
+
+@contextmanager
+def cells_progress(*, shown: bool) -> Iterator[CellObservers]:
+    """Shows which run of how many is at work and how long the others may take: a bar, or lines elsewhere."""
+    if not shown:
+        yield CellObservers()
+    elif log.is_terminal:
+        columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=log, speed_estimate_period=3600) as bars:
+            cells = bars.add_task("", total=None)
+
+            def begin(cell: Cell, number: int, count: int) -> None:
+                bars.update(cells, completed=number, total=count, description=cell.name)
+
+            yield CellObservers(begin, lambda _: bars.refresh())
+    else:
+        started = time.monotonic()
+
+        def line(cell: Cell, number: int, count: int) -> None:
+            left = f", {(time.monotonic() - started) / number * (count - number):.0f} s left" if number else ""
+            say(f"{number + 1} of {count}: {cell.name}{left}")
+
+        yield CellObservers(line)
+
+
+def show_page(page: Page, paths: list[Path]) -> None:
+    """What a page finds, and its files."""
+    out.print(f"\n[bold]{page.title}[/bold]", highlight=False)
+    for finding in page.findings:
+        figures = f" ({finding.figures})" if finding.figures else ""
+        out.print(f"  {finding.verdict}: {finding.claim}{figures}", markup=False, highlight=False)
+    for path in paths:
+        out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_result(result: Result, measures: dict[str, Any] | None, folder: Path) -> None:

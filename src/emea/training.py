@@ -28,7 +28,8 @@ class TrainingSettings(PluginSettings):
     """How long to train, and on which pairs."""
 
     mode: Literal["sup", "semi"] = Field(
-        "sup", description="train on the given pairs, or, semi-supervised, by turns also on those found nearest"
+        "sup",
+        description="train on the given pairs, or, semi-supervised, by turns of the first fit also on those nearest",
     )
     epochs: int = Field(1200, ge=1, description="of the first fit")
     more_epochs: int = Field(200, ge=1, description="of each later fit, which goes on from the last")
@@ -72,7 +73,7 @@ class TrainedEncoder(Encoder):
         assert isinstance(settings, TrainingSettings)
         epochs = settings.epochs + (fits - 1) * settings.more_epochs
         if settings.mode == "semi":
-            epochs += fits * settings.turns * settings.turn_epochs
+            epochs += settings.turns * settings.turn_epochs
         return epochs * cls.epoch_work(settings, size)
 
     @abstractmethod
@@ -104,7 +105,7 @@ class TrainedEncoder(Encoder):
         if not self.parameters:
             self._begin(self.initial(torch.Generator().manual_seed(seed)))
         plan = [self.training.epochs if self.fits == 0 else self.training.more_epochs]
-        if self.training.mode == "semi":
+        if self.training.mode == "semi" and self.fits == 0:  # later the loop proposes pairs
             plan += [self.training.turn_epochs] * self.training.turns
         while self.turn < len(plan):
             if self.turn and not self.epoch:

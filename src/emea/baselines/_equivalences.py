@@ -63,7 +63,20 @@ def observed(source: Grouped, target: Grouped, equal: Links) -> Subrelations:
     return Subrelations.estimate(source.edges, target.edges, equal, PARISSettings(prior=0.0, prior_strength=0.0))
 
 
-def equivalences(source: Grouped, target: Grouped, equal: Links, subrelations: Subrelations, theta: float) -> Links:
+@dataclass(frozen=True, eq=False)
+class Equivalences:
+    """Pairs and how probable they are."""
+
+    links: Links
+    strength: Tensor  # [pairs] −log(1 − Pr): what tells apart those that are all but certain
+
+    def __getitem__(self, rows: Tensor) -> Equivalences:
+        return Equivalences(self.links[rows], self.strength[rows])
+
+
+def equivalences(
+    source: Grouped, target: Grouped, equal: Links, subrelations: Subrelations, theta: float
+) -> Equivalences:
     """Pr(x ≡ x') of all pairs for which it is at least θ, from the pairs (y, y') that are equal; sorted."""
     pair, group = expand(source.first[equal.source], source.groups[equal.source])
     row, other = expand(target.first[equal.target[pair]], target.groups[equal.target[pair]])
@@ -87,13 +100,14 @@ def equivalences(source: Grouped, target: Grouped, equal: Links, subrelations: S
         total = segment_sum(torch.cat([total, said[begin:end][row]]), index, len(key))
     probability = 1 - torch.exp(total)
     kept = probability >= theta
-    return Links(key[kept] // targets, key[kept] % targets, probability[kept])
+    return Equivalences(Links(key[kept] // targets, key[kept] % targets, probability[kept]), -total[kept])
 
 
-def best_of_both(pairs: Links, sources: int, targets: int) -> Links:
+def best_of_both(found: Equivalences, sources: int, targets: int) -> Links:
     """The pairs that are the best of both their entities; those that are tied share their probability."""
-    forward = pairs.weight >= segment_max(pairs.weight, pairs.source, sources)[pairs.source] - TIED
-    backward = pairs.weight >= segment_max(pairs.weight, pairs.target, targets)[pairs.target] - TIED
+    pairs, strength = found.links, found.strength
+    forward = strength >= segment_max(strength, pairs.source, sources)[pairs.source] - TIED
+    backward = strength >= segment_max(strength, pairs.target, targets)[pairs.target] - TIED
     best = pairs[forward & backward]
     rivals = torch.maximum(torch.bincount(best.source)[best.source], torch.bincount(best.target)[best.target])
     return Links(best.source, best.target, best.weight / rivals)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from emea.baselines._equivalences import Grouped, assumed, best_of_both, equivalences, observed
+from emea.baselines._equivalences import Equivalences, Grouped, assumed, best_of_both, equivalences, observed
 from emea.contracts import Turn
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.kernels.segments import segment_sum
@@ -36,37 +36,35 @@ class Settling:
         """Turn by turn until few of the best pairs are new to the last two turns (some come and go for ever)."""
         seen: list[Tensor] = []
         for number in range(rounds):
-            pairs = self._open(
-                equivalences(self.source, self.target, self.known + self.found, self.subrelations, self.theta)
-            )
+            pairs = equivalences(self.source, self.target, self.known + self.found, self.subrelations, self.theta)
+            pairs = pairs[self._open(pairs.links)]
             if embeddings is not None:
-                pairs = self._with_opinion(pairs, embeddings)
-            self.found = best_of_both(pairs, len(self.free[0]), len(self.free[1]))
-            self.subrelations = observed(self.source, self.target, self.known + self.found)
+                pairs = _with_opinion(pairs, embeddings)
+            self._carry(best_of_both(pairs, len(self.free[0]), len(self.free[1])))
             keys = self._keys(self.found)
             new = ~torch.isin(keys, torch.cat(seen[-2:])) if seen else torch.ones_like(keys, dtype=torch.bool)
             seen.append(keys)
             changed = float(new.double().mean()) if len(new) else 0.0
-            yield Turn(self._beliefs(pairs), self.found, changed)
+            yield Turn(self._beliefs(pairs.links), self.found, changed)
             if changed <= settled and number:
                 return
 
     def hear(self, proposed: Links) -> None:
-        """The best pairs of the next turn are another's."""
-        self.found = self._open(Links(proposed.source, proposed.target, proposed.weight.double()))
+        """The pairs that the next turn starts from are another's."""
+        proposed = Links(proposed.source, proposed.target, proposed.weight.double())
+        self._carry(proposed[self._open(proposed)])
 
-    def _with_opinion(self, pairs: Links, embeddings: Embeddings) -> Links:
-        """The pairs, as probable as PARIS and the cosine of their embeddings say together."""
-        parts = zip(torch.split(pairs.source, BLOCK), torch.split(pairs.target, BLOCK), strict=True)
-        cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()
-        return Links(pairs.source, pairs.target, (1 - SHARE) * pairs.weight + SHARE * cosine.clamp(min=0.0))
+    def _carry(self, found: Links) -> None:
+        """Start the next turn from these pairs."""
+        self.found = found
+        self.subrelations = observed(self.source, self.target, self.known + found)
 
-    def _open(self, pairs: Links) -> Links:
-        """The pairs about whose entities nothing is known."""
+    def _open(self, pairs: Links) -> Tensor:
+        """Whether nothing is known about the entities of each pair, and it is not excluded, [pairs] bool."""
         kept = self.free[0][pairs.source] & self.free[1][pairs.target]
         if len(self.exclusions):
             kept = kept & ~torch.isin(self._keys(pairs), self._keys(self.exclusions))
-        return pairs[kept]
+        return kept
 
     def _keys(self, pairs: Links) -> Tensor:
         return pairs.source * len(self.free[1]) + pairs.target
@@ -81,6 +79,15 @@ class Settling:
             for index, size in ((pairs.source, sources), (pairs.target, targets))
         )
         return Counterparts(candidates, pairs.weight, pairs.weight, *nones)
+
+
+def _with_opinion(pairs: Equivalences, embeddings: Embeddings) -> Equivalences:
+    """The pairs, as probable as PARIS and the cosine of their embeddings say together."""
+    links = pairs.links
+    parts = zip(torch.split(links.source, BLOCK), torch.split(links.target, BLOCK), strict=True)
+    cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()
+    value = (1 - SHARE) * links.weight + SHARE * cosine.clamp(min=0.0)
+    return Equivalences(Links(links.source, links.target, value), value)
 
 
 def _free(entities: int, values: int, taken: Tensor) -> Tensor:

@@ -1,0 +1,56 @@
+"""The paper's tables and figures, each by one command, with ours beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from emea import plugins
+from emea.errors import SettingsError
+from emea.methods import Step
+from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Page
+
+__all__ = ["Cell", "Page", "Plan", "item", "items", "reproduce"]
+
+
+def items() -> list[str]:
+    """The names of all tables and figures."""
+    return [name.replace("_", "-") for name in plugins.names("reproduce")]
+
+
+def item(name: str) -> Item:
+    """A table or figure by its name."""
+    if name not in items():
+        raise SettingsError(f"unknown table or figure '{name}'; known are {', '.join(items())}")
+    return plugins.find("reproduce", name.replace("-", "_"), Item)()
+
+
+def missing(name: str, measured: Measured) -> list[Cell]:
+    """The cells of an item that are yet to be measured, each once."""
+    wanted = dict.fromkeys(item(name).cells(measured.plan))
+    return [cell for cell in wanted if not measured.load(cell)]
+
+
+def reproduce(
+    name: str,
+    plan: Plan,
+    begin: Callable[[Cell, int, int], None] | None = None,
+    watch: Callable[[Step], None] | None = None,
+    enough: Callable[[], bool] = lambda: False,
+) -> tuple[Page, list[Path]]:
+    """Measure what is missing until it is enough, and write the page: what it says, and the files.
+
+    `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
+    """
+    measured = Measured(plan)
+    cells = missing(name, measured)
+    for number, cell in enumerate(cells):
+        if enough():
+            break
+        if begin is not None:
+            begin(cell, number, len(cells))
+        measured.measure(cell, watch)
+    page = item(name).page(measured)
+    return page, page.write(plan.folder, measured.made)

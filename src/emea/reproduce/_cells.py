@@ -1,0 +1,184 @@
+"""Cells: one run each, measured once and kept in a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import torch
+
+from emea import __version__
+from emea.em import Round
+from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
+from emea.formats import read_benchmark
+from emea.formats._files import writing
+from emea.methods import Step, align
+from emea.settings import load
+
+KEPT = ("hit@1", "hit@10", "mrr", "mr")
+POOL = "test targets"  # as in published tables
+
+
+@dataclass(frozen=True)
+class System:
+    """What is run: a preset and what is changed of it."""
+
+    name: str
+    preset: str = "paper"
+    changes: tuple[str, ...] = ()
+    decoding: str = "csls"  # by which it is ranked
+
+    def but(self, name: str, *changes: str) -> System:
+        """The same with more changes, under another name."""
+        return System(name, self.preset, (*self.changes, *changes), self.decoding)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a system."""
+
+    system: System
+    data: str  # name of the set
+    ratio: float
+    split: int
+
+    @property
+    def name(self) -> str:
+        """The run in words."""
+        return f"{self.system.name}, {self.data}, {self.ratio:.0%}, split {self.split}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What shall be reproduced, on what, and where to."""
+
+    data: tuple[Path, ...]  # benchmark folders
+    ratios: tuple[float, ...]
+    splits: tuple[int, ...]
+    presets: tuple[str, ...]  # of ours, shown beside the paper
+    device: str
+    folder: Path
+    changes: tuple[str, ...] = ()  # settings changed in all runs
+
+    @property
+    def sets(self) -> dict[str, Path]:
+        """The benchmark folders by name."""
+        return {folder.name: folder for folder in self.data}
+
+    def cells(self, systems: Iterable[System], ratios: Iterable[float] | None = None) -> Iterator[Cell]:
+        """Every system on every set, split and ratio that is asked for (of `ratios`, if given), split by split."""
+        wanted = [ratio for ratio in self.ratios if ratios is None or ratio in {*ratios}]
+        kinds = list(systems)
+        for split in self.splits:
+            for data in self.sets:
+                for ratio in wanted:
+                    yield from (Cell(system, data, ratio, split) for system in kinds)
+
+
+class Measured:
+    """The cells that are measured, by what they are."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.found: dict[Cell, dict[str, Any]] = {}
+
+    def load(self, cell: Cell) -> bool:
+        """Whether the folder has the cell, measured with these very settings."""
+        path = self._path(cell)
+        if cell not in self.found and path.exists():
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record["settings"] == self._settings(cell):
+                self.found[cell] = record
+        return cell in self.found
+
+    def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
+        """Run the cell and keep it."""
+        record = {"settings": self._settings(cell), **_measure(cell, self.plan, watch)}
+        self.found[cell] = record
+        path = self._path(cell)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path) as file:
+            file.write((json.dumps(record) + "\n").encode())
+
+    def _settings(self, cell: Cell) -> list[str]:
+        return [cell.system.preset, *self.plan.changes, *cell.system.changes]
+
+    def _path(self, cell: Cell) -> Path:
+        slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
+        return self.plan.folder / "cells" / f"{slug}.json"
+
+    def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
+        """The splits of a system that are measured."""
+        cells = (Cell(system, data, ratio, split) for split in self.plan.splits)
+        return [self.found[cell] for cell in cells if cell in self.found]
+
+    def mean(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> float | None:
+        """Mean of a measure over the splits, None where none is measured."""
+        values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
+        return mean(values) if values else None
+
+    def shown(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> str:
+        """Mean and deviation over the splits, and how many they are where some are missing."""
+        values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
+        if not values:
+            return "not measured"
+        digits = 1 if measure == "mr" else 3
+        spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+        missing = f" ({len(values)} of {len(self.plan.splits)} splits)" if len(values) < len(self.plan.splits) else ""
+        return f"{mean(values):.{digits}f}{spread}{missing}"
+
+    def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
+        """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
+        pairs = zip(self.runs(first, data, ratio), self.runs(second, data, ratio), strict=False)
+        values = [paired_t_test(torch.tensor(one["ranks"]), torch.tensor(two["ranks"]))[1] for one, two in pairs]
+        return max(values) if values else None
+
+    @property
+    def made(self) -> str:
+        """On what the cells were measured, and by which emea."""
+        return "; ".join(sorted({run["machine"] for run in self.found.values()})) or "nothing measured"
+
+
+def _measure(cell: Cell, plan: Plan, watch: Callable[[Step], None] | None) -> dict[str, Any]:
+    task, reference = read_benchmark(plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
+    assert reference is not None
+    changes = [*plan.changes, *cell.system.changes]
+    settings = load(cell.system.preset, assignments=changes, device=plan.device, seed=cell.split)
+    rounds: list[dict[str, float]] = []
+
+    def observe(ended: Step) -> None:
+        record = {"seconds": ended.seconds}
+        if isinstance(ended, Round):
+            record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
+        rounds.append(record)
+        if watch is not None:
+            watch(ended)
+
+    result = align(task, settings, observe)
+    measures = evaluate(result, reference)
+    found = {
+        "machine": f"emea {__version__}, torch {torch.__version__}, {_machine(plan.device)}",
+        "seconds": sum(each["seconds"] for each in rounds),
+        "rounds": rounds,
+        "ranking": {
+            pool: {name: {key: values[key] for key in KEPT} for name, values in decodings.items()}
+            for pool, decodings in measures["ranking"].items()
+        },
+        "alignment": {
+            reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
+            for reading, values in measures["alignment"].items()
+        },
+        "ranks": realistic_ranks(result, reference, POOL, cell.system.decoding).tolist(),
+    }
+    if result.last is not None:
+        found["compatibility"] = compatibility(result, reference)
+    return found
+
+
+def _machine(device: str) -> str:
+    return torch.cuda.get_device_name() if device.startswith("cuda") else f"{torch.get_num_threads()} CPU threads"

@@ -1,0 +1,154 @@
+"""What is made of the cells: a table of values, figures, and what the paper states beside what we find."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from emea.errors import SettingsError
+from emea.formats._files import writing
+from emea.plots import save_plot
+from emea.reproduce._cells import Measured, System
+
+NOT_MEASURED = "not measured"
+Rows = list[dict[str, str]]
+Verdict = Literal["agrees", "disagrees", "partly", "not measured"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper states, and what our figures say to it."""
+
+    claim: str
+    verdict: Verdict
+    figures: str = ""
+
+    @classmethod
+    def counted(cls, claim: str, right: Iterable[bool], figures: str = "") -> Finding:
+        """Holds in all cells, in some, or in none."""
+        held = list(right)
+        if not held:
+            return cls(claim, "not measured")
+        verdict: Verdict = "partly"
+        if all(held) or not any(held):
+            verdict = "agrees" if all(held) else "disagrees"
+        return cls(claim, verdict, f"in {sum(held)} of {len(held)} cells" + (f"; {figures}" if figures else ""))
+
+    @classmethod
+    def somewhere(cls, claim: str, right: Iterable[bool]) -> Finding:
+        """Holds in some cell, or in none."""
+        held = list(right)
+        if not held:
+            return cls(claim, "not measured")
+        return cls(claim, "agrees" if any(held) else "disagrees", f"in {sum(held)} of {len(held)} cells")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One table or figure of the paper, made anew."""
+
+    name: str
+    title: str
+    about: str  # how it was made
+    rows: Rows
+    findings: Sequence[Finding] = ()
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)  # name → Vega-Lite
+    below: str = ""
+
+    def markdown(self, made: str) -> str:
+        """The page."""
+        parts = [f"# {self.title}", f"Made by `emea reproduce {self.name}`; {made}. {self.about}"]
+        parts += [f"![{name}]({name}.svg)" for name in self.figures]
+        parts += [markdown_table(self.rows), self.below]
+        if self.findings:
+            stated = [{"the paper": one.claim, "ours": one.verdict, "figures": one.figures} for one in self.findings]
+            parts += ["What the paper states:", markdown_table(stated)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def write(self, folder: Path, made: str) -> list[Path]:
+        """The page as Markdown, its values as CSV, its figures as SVG and PNG, or as they are where nothing draws."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for suffix, text in ((".md", self.markdown(made)), (".csv", csv_table(self.rows))):
+            paths.append(folder / f"{self.name}{suffix}")
+            with writing(paths[-1]) as file:
+                file.write(text.encode())
+        for name, spec in self.figures.items():
+            try:
+                for suffix in (".svg", ".png"):
+                    save_plot(spec, folder / f"{name}{suffix}")
+                    paths.append(folder / f"{name}{suffix}")
+            except SettingsError:  # nothing here draws pictures
+                save_plot(spec, folder / f"{name}.json")
+                paths.append(folder / f"{name}.json")
+        return paths
+
+
+def markdown_table(rows: Rows) -> str:
+    """The rows under the names of their columns."""
+    if not rows:
+        return ""
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return "\n".join([*lines, *("| " + " | ".join(row[column] for column in columns) + " |" for row in rows)])
+
+
+def csv_table(rows: Rows) -> str:
+    """The same, for other programs."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def ahead(
+    measured: Measured, first: System, second: System, cells: Iterable[tuple[str, float]], by: float = 0.0
+) -> list[bool]:
+    """In each cell where both are measured: whether the first has the higher Hit@1."""
+    answers = []
+    for data, ratio in cells:
+        one, two = measured.mean(first, data, ratio), measured.mean(second, data, ratio)
+        if one is not None and two is not None:
+            answers.append(one > two + by)
+    return answers
+
+
+def lines_plot(
+    rows: list[dict[str, Any]], x: str, y: str, color: str, facet: str | None = None, *, log: bool = False
+) -> dict[str, Any]:
+    """Lines with points, one colour each, side by side by a facet."""
+    scale = {"type": "log"} if log else {"zero": False}
+    spec: dict[str, Any] = {
+        "width": 260,
+        "height": 200,
+        "mark": {"type": "line", "point": True},
+        "encoding": {
+            "x": {
+                "field": x,
+                "type": "quantitative",
+                "scale": scale,
+                "axis": {"values": sorted({row[x] for row in rows})},
+            },
+            "y": {"field": y, "type": "quantitative", "scale": {"zero": False}},
+            "color": {"field": color, "type": "nominal", "title": None},
+        },
+    }
+    return with_facet(spec, rows, facet)
+
+
+def with_facet(spec: dict[str, Any], rows: list[dict[str, Any]], facet: str | None) -> dict[str, Any]:
+    """The plot of the rows, once or for each value of a facet."""
+    head = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "background": "white",
+        "data": {"values": rows},
+    }
+    if facet is None:
+        return {**head, **spec}
+    sides = {"facet": {"field": facet, "type": "nominal", "title": None, "sort": None}, "columns": 3, "spec": spec}
+    return {**head, **sides, "resolve": {"scale": {"x": "independent"}}}

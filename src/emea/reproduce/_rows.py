@@ -1,0 +1,73 @@
+"""Rows of the tables: what is reported beside what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import mean, stdev
+
+from emea.reproduce import _paper
+from emea.reproduce._cells import Measured, Plan, System
+from emea.reproduce._pages import NOT_MEASURED, Rows
+from emea.reproduce._paper import best_published, told
+from emea.reproduce._systems import PARIS, ours
+
+MEASURES = ("hit@1", "mrr", "mr")
+Published = dict[str, dict[str, tuple[_paper.Figures, ...]]]
+ABOUT = (
+    "Structure only, blind, ranked among the targets of the test pairs; the paper's systems by CSLS of their "
+    "embeddings, PARIS, PRASE and our presets by their final probabilities; a tie is no hit. *reported* is the paper's "
+    "figure, from code that knows test pairs. p: paired two-tailed t-test on reciprocal ranks, the largest "
+    "over the splits."
+)
+
+
+def beside_reported(
+    measured: Measured,
+    systems: Iterable[System],
+    published: Published,
+    measures: Iterable[str],
+    tested: tuple[System, System],
+) -> Rows:
+    rows: Rows = []
+    plan, kinds = measured.plan, list(systems)
+    for data in plan.sets:
+        for ratio in plan.ratios:
+            best = best_published(data, ratio)
+            for system in (*kinds, *(map(ours, plan.presets) if PARIS in kinds else ())):
+                reported = told(published, data, system.name, ratio)
+                row = {"set": data, "seeds": f"{ratio:.0%}", "method": system.name}
+                for place, measure in enumerate(measures):
+                    digits = 1 if measure == "mr" else 3
+                    row[f"{measure}, reported"] = f"{reported[place]:.{digits}f}" if place < len(reported) else ""
+                    row[measure] = measured.shown(system, data, ratio, measure)
+                row["best published hit@1"] = "" if best is None else f"{best:.3f}"
+                p = measured.p_value(*tested, data, ratio) if system == tested[0] else None
+                row[f"p against {tested[1].name}"] = "" if p is None else "< 1e-9" if p < 1e-9 else f"{p:.2g}"
+                rows.append(row)
+    return rows
+
+
+def unmeasured(data: str, systems: Iterable[System], ratios: Iterable[float], like: dict[str, str]) -> Rows:
+    """Rows of a set that is not here, with what is reported."""
+    rows: Rows = []
+    for ratio in ratios:
+        for system in systems:
+            reported = told(_paper.TABLE_1, data, system.name, ratio)
+            row = dict.fromkeys(like, "") | {"set": data, "seeds": f"{ratio:.0%}", "method": system.name}
+            for measure, value in zip(MEASURES, reported, strict=False):
+                row[f"{measure}, reported"] = f"{value:.{1 if measure == 'mr' else 3}f}"
+            rows.append(row | dict.fromkeys(MEASURES, NOT_MEASURED))
+    return rows
+
+
+def missing_sets(plan: Plan) -> str:
+    absent = [name for name in _paper.TABLE_1 if name not in plan.sets]
+    commands = ", ".join(f"`emea reproduce table1 --data {name}`" for name in absent)
+    return f"Not measured: {', '.join(absent)}; where the folder is there, by {commands}." if absent else ""
+
+
+def seconds(values: list[float]) -> str:
+    if not values:
+        return NOT_MEASURED
+    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{mean(values):.2f}{spread}"

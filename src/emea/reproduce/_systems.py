@@ -1,0 +1,31 @@
+"""The systems that the paper compares, and ours."""
+
+from __future__ import annotations
+
+from emea.reproduce._cells import System
+
+PARIS = System("PARIS", "fast", ("method=paris",), "probability")
+PRASE = System("PRASE", "fast", ("method=prase",), "probability")
+EMEA_SUP = System("EMEA sup")  # with RREA, as in the paper
+RREA_SUP = EMEA_SUP.but("RREA sup", "em.rounds=0")
+EMEA_SEMI = EMEA_SUP.but("EMEA semi", "encoders.rrea.mode=semi")
+RREA_SEMI = EMEA_SEMI.but("RREA semi", "em.rounds=0")
+AVOID_SUP = EMEA_SUP.but("EMEA sup, AvoidConf", "em.rules=avoid_conflict")
+AVOID_SEMI = EMEA_SEMI.but("EMEA semi, AvoidConf", "em.rules=avoid_conflict")
+MODELS = {"RREA": "rrea", "Dual-AMN": "dual_amn", "AliNet": "alinet", "IPTransE": "iptranse"}
+
+
+def ours(preset: str) -> System:
+    """One of our own presets, ranked by its final beliefs."""
+    return System(f"emea {preset}", preset, (), "probability")
+
+
+def guided(model: str) -> System:
+    """A model in the paper's loop."""
+    return EMEA_SUP if model == "RREA" else System(f"EMEA with {model}", "paper", (f"em.encoder={MODELS[model]}",))
+
+
+def alone(model: str, mode: str = "sup") -> System:
+    """A model without it."""
+    system = guided(model).but(f"{model} {mode}", "em.rounds=0")
+    return system if mode == "sup" else system.but(system.name, f"encoders.{MODELS[model]}.mode={mode}")

@@ -1,0 +1,50 @@
+"""Figure 4: other models in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Finding, Page, ahead, lines_plot
+from emea.reproduce._points import cells_of, drawn, figure_page, flat, ordered, point
+from emea.reproduce._systems import EMEA_SUP, MODELS, PARIS, RREA_SUP, alone, guided
+
+
+class Fig4(Item):
+    """Generality: other models in the loop."""
+
+    title = "Figure 4: EMEA with other models"
+    models = ("Dual-AMN", "AliNet", "IPTransE")
+
+    def cells(self, plan: Plan) -> Iterable[Cell]:
+        """Each model alone and in the loop, and PARIS."""
+        systems = [PARIS, EMEA_SUP, RREA_SUP]
+        for model in self.models:
+            systems += [alone(model), guided(model)]
+        return plan.cells(systems)
+
+    def page(self, measured: Measured) -> Page:
+        """Lines by amount of labels."""
+        plots, pairs = [], [(guided(model), alone(model)) for model in self.models]
+        cells = cells_of(measured.plan)
+        for data, ratio in cells:
+            for model in MODELS:
+                kinds = ((f"EMEA with {model}", guided(model)), (f"{model} alone", alone(model)), ("PARIS", PARIS))
+                for name, system in kinds:
+                    plots.append(point(measured, system, data, ratio, model=model, what=name))
+        final = [(guided(one), guided(two)) for one, two in ordered(measured, cells)]
+        findings = [
+            Finding.counted("EMEA improves each model", flat(ahead(measured, *pair, cells) for pair in pairs)),
+            Finding.counted(
+                "a model with EMEA is better than PARIS alone, too",
+                flat(ahead(measured, guided(model), PARIS, cells) for model in self.models),
+            ),
+            Finding.counted(
+                "better models end in better results",
+                flat(ahead(measured, *pair, cells) for pair in final),
+            ),
+        ]
+        return figure_page(
+            "fig4", self.title, plots, findings, lines_plot(drawn(plots), "seeds", "hit@1", "what", "model")
+        )

@@ -1,0 +1,53 @@
+"""Figure 5: convergence of both parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import mean
+from typing import Any
+
+from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Finding, Page, lines_plot
+from emea.reproduce._points import cells_of, figure_page
+from emea.reproduce._systems import EMEA_SUP
+
+FEW = (0.01, 0.05)
+
+
+class Fig5(Item):
+    """Convergence of both parts."""
+
+    title = "Figure 5: both parts from round to round"
+
+    def cells(self, plan: Plan) -> Iterable[Cell]:
+        """The paper's loop with few labels."""
+        return plan.cells([EMEA_SUP], FEW)
+
+    def page(self, measured: Measured) -> Page:
+        """Lines by round."""
+        points: list[dict[str, Any]] = []
+        rising, early, late = [], [], []
+        for data, ratio in cells_of(measured.plan, FEW):
+            runs = [run["rounds"] for run in measured.runs(EMEA_SUP, data, ratio)]
+            length = min(map(len, runs), default=0)
+            lines = {
+                part: [mean(run[step][part] for run in runs) for step in range(length)]
+                for part in ("neural", "compatibility")
+            }
+            for part, values in lines.items():
+                points += [
+                    {"set": data, "labels": f"{ratio:.0%}", "part": part, "round": step, "hit@1": value}
+                    for step, value in enumerate(values)
+                ]
+                rising += [values[-1] > values[0]] if length > 1 else []
+            if length > 1:
+                early.append(lines["compatibility"][0] > lines["neural"][0])
+                late.append(lines["compatibility"][-1] < lines["neural"][-1])
+        findings = [
+            Finding.counted("both parts improve over the rounds", rising),
+            Finding.counted("the compatibility model is better at first", early),
+            Finding.counted("and worse at the end", late),
+        ]
+        figure = lines_plot(points, "round", "hit@1", "part", "labels")
+        return figure_page("fig5", self.title, points, findings, figure)

@@ -1,0 +1,46 @@
+"""What the paper leaves open, looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Page, Rows
+from emea.reproduce._systems import EMEA_SEMI, EMEA_SUP
+
+VARIANTS = {
+    "semi-supervised": EMEA_SEMI,
+    "MinMax scaling instead of eq. 1–2": EMEA_SUP.but("EMEA sup, MinMax", "probability.scaling=minmax"),
+    "three sweeps of coordinate ascent": EMEA_SUP.but("EMEA sup, three sweeps", "compatibility.sweeps=3"),
+    "hard evidence instead of soft": EMEA_SUP.but("EMEA sup, hard evidence", "rules.paris.evidence=best"),
+    "labels sampled instead of the best": EMEA_SUP.but("EMEA sup, sampled", "em.labels=sampled"),
+    "the Markov blanket instead of the own factor": EMEA_SUP.but("EMEA sup, blanket", "rules.paris.scope=blanket"),
+}
+
+
+class Questions(Item):
+    """Choices that the paper mentions and does not measure."""
+
+    title = "What the paper leaves open"
+    ratios = (0.01, 0.05, 0.3)
+
+    def cells(self, plan: Plan) -> Iterable[Cell]:
+        """The paper's loop, and each other choice."""
+        return plan.cells([EMEA_SUP, *VARIANTS.values()], self.ratios)
+
+    def page(self, measured: Measured) -> Page:
+        """Hit@1, and the difference in points."""
+        rows: Rows = []
+        for data in measured.plan.sets:
+            for name, system in {"as in the preset `paper`": EMEA_SUP, **VARIANTS}.items():
+                row = {"set": data, "choice": name}
+                for ratio in (ratio for ratio in measured.plan.ratios if ratio in self.ratios):
+                    here, there = measured.mean(system, data, ratio), measured.mean(EMEA_SUP, data, ratio)
+                    change = f" ({100 * (here - there):+.1f})" if here is not None and there is not None else ""
+                    p = measured.p_value(system, EMEA_SUP, data, ratio) if system != EMEA_SUP else None
+                    row[f"{ratio:.0%}"] = measured.shown(system, data, ratio) + change
+                    row[f"p at {ratio:.0%}"] = "" if p is None else f"{p:.2g}"
+                rows.append(row)
+        about = "Hit@1 by CSLS among the targets of the test pairs; in brackets the difference in points."
+        return Page("questions", self.title, about, rows)

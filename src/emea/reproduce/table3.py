@@ -1,0 +1,46 @@
+"""Table 3: the neural models by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from emea.reproduce import _paper
+from emea.reproduce._cells import Cell, Measured, Plan, System
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Page, Rows
+from emea.reproduce._rows import ABOUT, MEASURES
+from emea.reproduce._systems import MODELS, alone, ours
+
+
+class Table3(Item):
+    """The neural models by themselves."""
+
+    title = "Table 3: neural models with 30 % of the labels"
+    ratio = 0.3
+
+    def cells(self, plan: Plan) -> Iterable[Cell]:
+        """Those that are here, and our presets."""
+        return plan.cells([*self._here().values(), *map(ours, plan.presets)], [self.ratio])
+
+    def page(self, measured: Measured) -> Page:
+        """Beside what the paper quotes."""
+        rows: Rows = []
+        here = {**self._here(), **{f"emea {preset}": ours(preset) for preset in measured.plan.presets}}
+        for name in {**_paper.TABLE_3, **here}:
+            row = {"method": name}
+            for data in measured.plan.sets:
+                place = _paper.TABLE_3_SETS.index(data) if data in _paper.TABLE_3_SETS else None
+                quoted = _paper.TABLE_3[name][place] if name in _paper.TABLE_3 and place is not None else ()
+                for column, measure in enumerate(MEASURES[:2]):
+                    row[f"{data} {measure}, reported"] = f"{quoted[column]:.3f}" if quoted else ""
+                    row[f"{data} {measure}"] = (
+                        measured.shown(here[name], data, self.ratio, measure) if name in here else ""
+                    )
+            rows.append(row)
+        return Page("table3", self.title, ABOUT, rows)
+
+    @staticmethod
+    def _here() -> dict[str, System]:
+        both = ("RREA", "Dual-AMN")  # are reported in both modes
+        sup = {f"{name} sup" if name in both else name: alone(name) for name in MODELS}
+        return {**sup, **{f"{name} semi": alone(name, "semi") for name in both}}

@@ -1,0 +1,56 @@
+"""Tables 4 and 5: how long each part takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from emea.reproduce import _paper
+from emea.reproduce._cells import Cell, Measured, Plan, System
+from emea.reproduce._items import Item
+from emea.reproduce._pages import Page, Rows
+from emea.reproduce._rows import seconds
+from emea.reproduce._systems import EMEA_SUP, ours
+
+
+class Times(Item):
+    """How long each part takes."""
+
+    title = "Tables 4 and 5: time of EMEA"
+
+    def cells(self, plan: Plan) -> Iterable[Cell]:
+        """The paper's loop, and our presets."""
+        return plan.cells([EMEA_SUP, *map(ours, plan.presets)])
+
+    def page(self, measured: Measured) -> Page:
+        """Seconds of the first fit, and of both parts of a round."""
+        rows: Rows = []
+        for data in measured.plan.sets:
+            for ratio in measured.plan.ratios:
+                for system in (EMEA_SUP, *map(ours, measured.plan.presets)):
+                    rows.append(
+                        {
+                            "set": data,
+                            "seeds": f"{ratio:.0%}",
+                            "method": system.name,
+                            **self._row(measured, system, data, ratio),
+                        }
+                    )
+        below = "Time is of the runs as they were made; the first of a process includes the start of its device."
+        if "dbp_wd" not in measured.plan.sets:
+            below += " DWY100K (the paper's Table 5: 146–190 minutes, then 33–49 and 16–30 a round) is not measured: "
+            below += "`emea reproduce times --data DWY100K/dbp_wd`."
+        return Page("times", self.title, "Seconds.", rows, below=below)
+
+    @staticmethod
+    def _row(measured: Measured, system: System, data: str, ratio: float) -> dict[str, str]:
+        reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()
+        runs = measured.runs(system, data, ratio)
+        first = [run["rounds"][0]["fitting"] for run in runs]
+        neural = [step["fitting"] for run in runs for step in run["rounds"][1:]]
+        rules = [step["seconds"] - step["fitting"] for run in runs for step in run["rounds"][1:]]
+        row = {}
+        parts = (("first fit", first), ("neural part of a round", neural), ("rules of a round", rules))
+        for place, (name, values) in enumerate(parts):
+            row[f"{name}, reported"] = f"{reported[place]:.1f}" if reported else ""
+            row[name] = seconds(values)
+        return {**row, "whole run": seconds([run["seconds"] for run in runs])}

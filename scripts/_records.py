@@ -39,8 +39,8 @@ def write_sections(text: str) -> None:
     path.write_text("\n## ".join(part.rstrip("\n") + "\n" for part in parts), encoding="utf-8")
 
 
-def options(about: str | None, cells: str) -> argparse.Namespace:
-    """The options of a script that measures cells."""
+def options(about: str | None, cells: str, preset: str | None = None) -> argparse.Namespace:
+    """The options of a script that measures cells, by a preset where it names one."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=REPOSITORY / ".data")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -48,6 +48,8 @@ def options(about: str | None, cells: str) -> argparse.Namespace:
     parser.add_argument("--cells", type=Path, default=REPOSITORY / "docs" / cells)
     parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
     parser.add_argument("--commit", help="of this tree, where git cannot tell")
+    if preset is not None:
+        parser.add_argument("--preset", default=preset)
     chosen = parser.parse_args()
     chosen.commit = chosen.commit or commit()
     return chosen

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from emea import __version__
 from emea.em import Round
@@ -135,7 +139,7 @@ class Measured:
     def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
         """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
         pairs = zip(self.runs(first, data, ratio), self.runs(second, data, ratio), strict=False)
-        values = [paired_t_test(torch.tensor(one["ranks"]), torch.tensor(two["ranks"]))[1] for one, two in pairs]
+        values = [paired_t_test(unpacked(one["ranks"]), unpacked(two["ranks"]))[1] for one, two in pairs]
         return max(values) if values else None
 
     @property
@@ -173,11 +177,25 @@ def _measure(cell: Cell, plan: Plan, watch: Callable[[Step], None] | None) -> di
             reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
             for reading, values in measures["alignment"].items()
         },
-        "ranks": realistic_ranks(result, reference, POOL, cell.system.decoding).tolist(),
+        "ranks": packed(realistic_ranks(result, reference, POOL, cell.system.decoding)),
     }
     if result.last is not None:
         found["compatibility"] = compatibility(result, reference)
     return found
+
+
+def packed(ranks: Tensor) -> str:
+    """Ranks, which are whole or half, as a short text."""
+    return base64.b64encode(zlib.compress((2 * ranks).cpu().numpy().astype("<i4").tobytes(), 9)).decode()
+
+
+def unpacked(text: str) -> Tensor:
+    """The ranks in such a text.
+
+    >>> unpacked(packed(torch.tensor([1.0, 2.5, 14000.0]))).tolist()
+    [1.0, 2.5, 14000.0]
+    """
+    return torch.from_numpy(np.frombuffer(zlib.decompress(base64.b64decode(text)), "<i4") / 2)
 
 
 def _machine(device: str) -> str:

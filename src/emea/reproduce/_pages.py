@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from emea.errors import SettingsError
 from emea.formats._files import writing
-from emea.plots import save_plot
+from emea.plots import SCHEMA, save_plot
 from emea.reproduce._cells import Measured, System
 
 NOT_MEASURED = "not measured"
@@ -118,24 +118,17 @@ def ahead(
     return answers
 
 
-def lines_plot(
-    rows: list[dict[str, Any]], x: str, y: str, color: str, facet: str | None = None, *, log: bool = False
-) -> dict[str, Any]:
-    """Lines with points, one colour each, side by side by a facet."""
-    scale = {"type": "log"} if log else {"zero": False}
+def lines_plot(rows: list[dict[str, Any]], x: str, y: str, color: str, facet: str | None = None) -> dict[str, Any]:
+    """Lines with points, one colour each, side by side by a facet; all in the order of the rows."""
+    axis = {"values": sorted({row[x] for row in rows}), **({"format": "%"} if x == "seeds" else {})}
     spec: dict[str, Any] = {
         "width": 260,
         "height": 200,
         "mark": {"type": "line", "point": True},
         "encoding": {
-            "x": {
-                "field": x,
-                "type": "quantitative",
-                "scale": scale,
-                "axis": {"values": sorted({row[x] for row in rows})},
-            },
+            "x": {"field": x, "type": "quantitative", "scale": {"zero": False}, "axis": axis},
             "y": {"field": y, "type": "quantitative", "scale": {"zero": False}},
-            "color": {"field": color, "type": "nominal", "title": None},
+            "color": {"field": color, "type": "nominal", "title": None, "sort": _in_order(rows, color)},
         },
     }
     return with_facet(spec, rows, facet)
@@ -143,12 +136,12 @@ def lines_plot(
 
 def with_facet(spec: dict[str, Any], rows: list[dict[str, Any]], facet: str | None) -> dict[str, Any]:
     """The plot of the rows, once or for each value of a facet."""
-    head = {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "background": "white",
-        "data": {"values": rows},
-    }
+    head = {"$schema": SCHEMA, "background": "white", "data": {"values": rows}}
     if facet is None:
         return {**head, **spec}
-    sides = {"facet": {"field": facet, "type": "nominal", "title": None, "sort": None}, "columns": 3, "spec": spec}
-    return {**head, **sides, "resolve": {"scale": {"x": "independent"}}}
+    side = {"field": facet, "type": "nominal", "title": None, "sort": _in_order(rows, facet)}
+    return {**head, "facet": side, "columns": 3, "spec": spec, "resolve": {"scale": {"x": "independent"}}}
+
+
+def _in_order(rows: list[dict[str, Any]], key: str) -> list[Any]:
+    return list(dict.fromkeys(row[key] for row in rows))

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from emea.reproduce._cells import Measured, Plan, System
-from emea.reproduce._pages import Finding, Page
+from emea.reproduce._pages import Finding, Page, lines_plot
 from emea.reproduce._systems import MODELS, alone
 
 ABOUT = "Structure only, blind; Hit@1 among the targets of the test pairs, mean of the splits."
@@ -16,24 +16,36 @@ SLIGHT = 0.02  # of Hit@1: a difference that is no more than this is slight
 
 
 def cells_of(plan: Plan, ratios: Iterable[float] | None = None) -> list[tuple[str, float]]:
+    """The sets and ratios that are asked for, of these ratios."""
     return [(data, ratio) for data in plan.sets for ratio in plan.ratios if ratios is None or ratio in {*ratios}]
 
 
 def point(measured: Measured, system: System, data: str, ratio: float, **more: Any) -> dict[str, Any]:
+    """What a system comes to on a set, None where it is not measured."""
     values = {measure: measured.mean(system, data, ratio, measure) for measure in ("hit@1", "mr")}
     return {"set": data, "labels": f"{ratio:.0%}", "seeds": ratio, **more, **values}
 
 
-def drawn(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [point for point in points if point["hit@1"] is not None]
+def drawn(
+    name: str, points: list[dict[str, Any]], x: str, color: str, facet: str, *, y: str = "hit@1"
+) -> dict[str, dict[str, Any]]:
+    """A figure for each set that has anything to draw, by name."""
+    known = [each for each in points if each[y] is not None]
+    sets = list(dict.fromkeys(each["set"] for each in known))
+    return {
+        name if len(sets) == 1 else f"{name}-{data}": lines_plot(
+            [each for each in known if each["set"] == data], x, y, color, facet
+        )
+        for data in sets
+    }
 
 
 def figure_page(
-    name: str, title: str, points: list[dict[str, Any]], findings: list[Finding], figure: dict[str, Any]
+    name: str, title: str, points: list[dict[str, Any]], findings: list[Finding], figures: dict[str, dict[str, Any]]
 ) -> Page:
-    rows = [{key: _shown(key, value) for key, value in point.items() if key != "seeds"} for point in points]
-    drawn = any(point["hit@1"] is not None for point in points)
-    return Page(name, title, ABOUT, rows, findings, {name: figure} if drawn else {})
+    """A page of points: their values, what is found, and the figures."""
+    rows = [{key: _shown(key, value) for key, value in one.items() if key != "seeds"} for one in points]
+    return Page(name, title, ABOUT, rows, findings, figures)
 
 
 def _shown(key: str, value: Any) -> str:
@@ -52,8 +64,10 @@ def ordered(measured: Measured, cells: list[tuple[str, float]]) -> list[tuple[st
 
 
 def rising(values: list[float]) -> list[bool]:
+    """Whether each is larger than the one before."""
     return [later > earlier for earlier, later in pairwise(values)]
 
 
 def flat(parts: Iterable[list[bool]]) -> list[bool]:
+    """All answers in one list."""
     return [answer for part in parts for answer in part]

@@ -8,8 +8,8 @@ from typing import Any
 
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, Rows, with_facet
-from emea.reproduce._points import flat, rising
+from emea.reproduce._pages import NOT_MEASURED, Finding, Page, with_facet
+from emea.reproduce._points import rising
 from emea.reproduce._systems import RREA_SUP
 
 
@@ -24,50 +24,61 @@ class AppendixA(Item):
 
     def page(self, measured: Measured) -> Page:
         """Violins beside the oracle's, and the share of conflicts."""
-        rows: Rows = []
-        violins: list[dict[str, Any]] = []
-        means: list[list[float]] = []
-        conflicts: list[list[float]] = []
-        oracle: list[bool] = []
-        for data in measured.plan.sets:
-            means.append([])
-            conflicts.append([])
-            for ratio in measured.plan.ratios:
-                runs = [run["compatibility"] for run in measured.runs(RREA_SUP, data, ratio)]
-                if not runs:
-                    continue
-                predicted, true = (mean(run[who]["mean"] for run in runs) for who in ("predicted", "true"))
-                clash = mean(run["conflicts"] for run in runs)
-                means[-1].append(predicted)
-                conflicts[-1].append(clash)
-                oracle.append(true > predicted)
-                rows.append(
-                    {
-                        "set": data,
-                        "seeds": f"{ratio:.0%}",
-                        "mean compatibility": f"{predicted:.3f}",
-                        "of the true links": f"{true:.3f}",
-                        "conflicting predictions": f"{clash:.3f}",
-                        "hit@1": measured.shown(RREA_SUP, data, ratio),
-                    }
-                )
-                violins += _violin(f"{ratio:.0%}", runs[0]["predicted"]["shares"], predicted)
-                if ratio == measured.plan.ratios[-1]:
-                    violins += _violin("oracle", runs[0]["true"]["shares"], true)
-        findings = [
-            Finding.counted("better models make more compatible predictions", flat(map(rising, means))),
-            Finding.counted("the oracle's alignment is more compatible", oracle),
-            Finding.counted(
-                "better models make fewer conflicting predictions", [not up for up in flat(map(rising, conflicts))]
-            ),
-        ]
+        plan, rows, figures, findings = measured.plan, [], {}, _Answers()
+        for data in plan.sets:
+            measures = {ratio: _means(measured, data, ratio) for ratio in plan.ratios}
+            rows += [_row(measured, data, ratio, found) for ratio, found in measures.items()]
+            known = {ratio: found for ratio, found in measures.items() if found is not None}
+            findings.add(list(known.values()))
+            violins = [part for ratio, found in known.items() for part in _violin(f"{ratio:.0%}", found, "predicted")]
+            if known:
+                violins += _violin("oracle", [*known.values()][-1], "true")
+                figures["appendix-a" if len(plan.sets) == 1 else f"appendix-a-{data}"] = _violins(violins)
         about = "g of the PARIS rule at each test source under the predictions of RREA; bars show the first split."
-        return Page(
-            "appendix-a", self.title, about, rows, findings, {"appendix-a": _violins(violins)} if violins else {}
-        )
+        return Page("appendix-a", self.title, about, rows, findings.told(), figures)
 
 
-def _violin(name: str, shares: list[float], average: float) -> list[dict[str, Any]]:
+class _Answers:
+    """What the sets say to the paper's findings."""
+
+    def __init__(self) -> None:
+        self.compatible: list[bool] = []
+        self.oracle: list[bool] = []
+        self.fewer: list[bool] = []
+
+    def add(self, found: list[dict[str, Any]]) -> None:
+        """The figures of a set, the fewest labels first."""
+        self.compatible += rising([one["predicted"] for one in found])
+        self.oracle += [one["true"] > one["predicted"] for one in found]
+        self.fewer += rising([-one["conflicts"] for one in found])
+
+    def told(self) -> list[Finding]:
+        """The findings."""
+        return [
+            Finding.counted("better models make more compatible predictions", self.compatible),
+            Finding.counted("the oracle's alignment is more compatible", self.oracle),
+            Finding.counted("better models make fewer conflicting predictions", self.fewer),
+        ]
+
+
+def _means(measured: Measured, data: str, ratio: float) -> dict[str, Any] | None:
+    """Means over the splits, and the shares of the first."""
+    runs = [run["compatibility"] for run in measured.runs(RREA_SUP, data, ratio)]
+    if not runs:
+        return None
+    means = {who: mean(run[who]["mean"] for run in runs) for who in ("predicted", "true")}
+    shares = {f"shares {who}": runs[0][who]["shares"] for who in means}
+    return {**means, **shares, "conflicts": mean(run["conflicts"] for run in runs)}
+
+
+def _row(measured: Measured, data: str, ratio: float, found: dict[str, Any] | None) -> dict[str, str]:
+    columns = {"mean compatibility": "predicted", "of the true links": "true", "conflicting predictions": "conflicts"}
+    values = {name: NOT_MEASURED if found is None else f"{found[key]:.3f}" for name, key in columns.items()}
+    return {"set": data, "seeds": f"{ratio:.0%}", **values, "hit@1": measured.shown(RREA_SUP, data, ratio)}
+
+
+def _violin(name: str, found: dict[str, Any], who: str) -> list[dict[str, Any]]:
+    shares = found[f"shares {who}"]
     step, widest = 1 / len(shares), max(shares) or 1.0
     return [
         {
@@ -75,7 +86,7 @@ def _violin(name: str, shares: list[float], average: float) -> list[dict[str, An
             "compatibility": step * (place + 0.5),
             "low": -share / widest,
             "high": share / widest,
-            "mean": average,
+            "mean": found[who],
         }
         for place, share in enumerate(shares)
     ]
@@ -90,7 +101,7 @@ def _violins(rows: list[dict[str, Any]]) -> dict[str, Any]:
             "mark": {"type": "point", "shape": "triangle-up", "filled": True, "color": "black", "size": 70},
             "encoding": {
                 "x": {"datum": 0},
-                "y": {"field": "mean", "aggregate": "mean", "type": "quantitative"},
+                "y": {"field": "mean", "aggregate": "mean", "type": "quantitative", "title": "compatibility"},
             },
         },
     ]

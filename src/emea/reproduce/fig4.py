@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, ahead, lines_plot
+from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._points import cells_of, drawn, figure_page, flat, ordered, point
 from emea.reproduce._systems import EMEA_SUP, MODELS, PARIS, RREA_SUP, alone, guided
 
@@ -26,13 +26,13 @@ class Fig4(Item):
 
     def page(self, measured: Measured) -> Page:
         """Lines by amount of labels."""
-        plots, pairs = [], [(guided(model), alone(model)) for model in self.models]
+        points, pairs = [], [(guided(model), alone(model)) for model in self.models]
         cells = cells_of(measured.plan)
         for data, ratio in cells:
-            for model in MODELS:
-                kinds = ((f"EMEA with {model}", guided(model)), (f"{model} alone", alone(model)), ("PARIS", PARIS))
-                for name, system in kinds:
-                    plots.append(point(measured, system, data, ratio, model=model, what=name))
+            for model in self.models:
+                for name, system in (("with EMEA", guided(model)), ("alone", alone(model)), ("PARIS", PARIS)):
+                    points.append(point(measured, system, data, ratio, panel=model, what=name))
+            points += [point(measured, guided(one), data, ratio, panel="with EMEA", what=one) for one in MODELS]
         final = [(guided(one), guided(two)) for one, two in ordered(measured, cells)]
         findings = [
             Finding.counted("EMEA improves each model", flat(ahead(measured, *pair, cells) for pair in pairs)),
@@ -45,6 +45,5 @@ class Fig4(Item):
                 flat(ahead(measured, *pair, cells) for pair in final),
             ),
         ]
-        return figure_page(
-            "fig4", self.title, plots, findings, lines_plot(drawn(plots), "seeds", "hit@1", "what", "model")
-        )
+        figures = drawn("fig4", points, "seeds", "what", "panel")
+        return figure_page("fig4", self.title, points, findings, figures)

@@ -8,8 +8,8 @@ from typing import Any
 
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, lines_plot
-from emea.reproduce._points import cells_of, figure_page
+from emea.reproduce._pages import Finding, Page
+from emea.reproduce._points import cells_of, drawn, figure_page
 from emea.reproduce._systems import EMEA_SUP
 
 FEW = (0.01, 0.05)
@@ -49,5 +49,5 @@ class Fig5(Item):
             Finding.counted("the compatibility model is better at first", early),
             Finding.counted("and worse at the end", late),
         ]
-        figure = lines_plot(points, "round", "hit@1", "part", "labels")
-        return figure_page("fig5", self.title, points, findings, figure)
+        figures = drawn("fig5", points, "round", "part", "labels")
+        return figure_page("fig5", self.title, points, findings, figures)

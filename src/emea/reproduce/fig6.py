@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, ahead, lines_plot
+from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._points import SLIGHT, cells_of, drawn, figure_page, point
 from emea.reproduce._systems import AVOID_SEMI, AVOID_SUP, EMEA_SEMI, EMEA_SUP, RREA_SEMI, RREA_SUP
 
@@ -49,6 +49,5 @@ class Fig6(Item):
                 ],
             ),
         ]
-        return figure_page(
-            "fig6", self.title, points, findings, lines_plot(drawn(points), "seeds", "hit@1", "what", "mode")
-        )
+        figures = drawn("fig6", points, "seeds", "what", "mode")
+        return figure_page("fig6", self.title, points, findings, figures)

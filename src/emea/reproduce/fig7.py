@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from emea.reproduce._cells import Cell, Measured, Plan, System
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, lines_plot
+from emea.reproduce._pages import Finding, Page
 from emea.reproduce._points import SLIGHT, cells_of, drawn, figure_page, point
 from emea.reproduce._systems import AVOID_SUP, EMEA_SUP
 
@@ -51,9 +51,9 @@ class Fig7(Item):
             ),
             Finding.counted("K = 50 is only slightly better than 10 (within two points)", more),
         ]
-        return figure_page(
-            "fig7", self.title, points, findings, lines_plot(drawn(points), "value", "hit@1", "labels", "parameter")
-        )
+        figures = drawn("fig7", points, "value", "labels", "parameter")
+        figures |= drawn("fig7-mr", points, "value", "labels", "parameter", y="mr")
+        return figure_page("fig7", self.title, points, findings, figures)
 
     def _spread(self, measured: Measured, ratio: float, values: tuple[int, ...]) -> float | None:
         """Range of Hit@1 over these K, the largest of the sets."""

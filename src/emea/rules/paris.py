@@ -77,11 +77,15 @@ class PARIS(Rule):
         rows = (weight > self.settings.minimum).nonzero()[:, 0]
         return rows, weight[rows].double()
 
+    def subrelations(self, equal: Links) -> Subrelations:
+        """Which relations are contained in which, from the pairs believed equal."""
+        return Subrelations.estimate(self.source, self.target, equal, self.settings)
+
     def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
         """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""
         pairs = beliefs.candidates
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
-        subrelations = Subrelations.estimate(self.source, self.target, equal, self.settings)
+        subrelations = self.subrelations(equal)
         evidence = _Evidence.build(self.source, equal)
         parts = [
             self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)

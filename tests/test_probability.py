@@ -363,3 +363,40 @@ def test_a_clamped_seed_has_no_mass_left_for_none() -> None:
     assert found.forward.tolist() == [1.0, 0.6]
     assert found.source_none.tolist() == [0.0, 0.4]
     assert found.target_none.tolist() == [0.0, 0.4]
+
+
+# --- similarities stretched instead of eq. 1–2 ---
+
+STRETCHED = ProbabilitySettings(scaling="minmax")
+
+
+def test_stretched_similarities_by_hand() -> None:
+    pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (2, 0), (2, 2)]
+    csls = [0.5, 0.25, 0.0, 0.75, 0.125, 0.125]  # 1 has a single candidate, those of 2 are tied
+    cosine = [(value + (s % 4) / 8 + (t % 3) / 16) / 2 for (s, t), value in zip(pairs, csls, strict=True)]
+    assert csls_of(pairs, cosine) == csls
+    found = counterparts(candidates_of(pairs, cosine, 4, 3), sharp(9.0), STRETCHED)
+    assert found.forward.tolist() == pytest.approx([2 / 3, 1 / 3, 0, 1, 1 / 2, 1 / 2])
+    assert found.backward.tolist() == pytest.approx([1, 0, 0, 1, 0, 1])
+    assert found.source_none.tolist() == [0.0] * 4
+    assert found.target_none.tolist() == [0.0] * 3
+
+
+@given(tables, st.floats(0.5, 40), st.randoms(use_true_random=False))
+@SMALL
+def test_stretched_similarities_equal_the_loop_both_ways_at_any_scale(
+    pairs: list[Pair], sharpness: float, chance: random.Random
+) -> None:
+    cosine = [chance.randint(-8, 8) / 16 for _ in pairs]  # often tied
+    found = counterparts(candidates_of(pairs, cosine, 5, 6), Scale(sharpness, 0.1), STRETCHED)
+    csls = csls_of(pairs, cosine)
+    for side, values in ((0, found.forward), (1, found.backward)):
+        for row, pair in enumerate(pairs):
+            own = [value for other, value in zip(pairs, csls, strict=True) if other[side] == pair[side]]
+            least, most = min(own), max(own)
+            if least == most:
+                expected = 1 / len(own)
+            else:
+                stretched = [(value - least) / (most - least) for value in own]
+                expected = (csls[row] - least) / (most - least) / sum(stretched)
+            assert values[row].item() == pytest.approx(expected, abs=1e-12)

@@ -667,3 +667,21 @@ def test_a_permuted_reference_changes_no_byte(files: Path, command: Command) -> 
     ]
     assert hits[0] > 0.9
     assert hits[1] < 0.3
+
+
+def test_pairs_that_are_all_but_certain_are_told_apart() -> None:
+    """Thirty seeds speak for both; without what is left of 1 the four pairs would tie, and none were linked."""
+    seeds = range(30)
+    triples = [(30, 0, seed) for seed in seeds] + [(31, 0, seed) for seed in seeds[5:]]
+    graph = Graph.build([f"e{number:02}" for number in range(32)], ["r"], np.array(triples))
+    task = Task(graph, graph, Links.build(torch.arange(30), torch.arange(30)))
+    assert {*pairs_in(settle(task)[0])} == {(30, 30), (31, 31)}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_what_it_ends_with_is_what_it_links(seed: int) -> None:
+    task, _ = copies(seed, entities=40, edges=1200, relations=3, seeds=10)
+    result, turns = settle(task, "matching.minimum=0")
+    last = turns[-1].labels
+    alone = (torch.bincount(last.source)[last.source] == 1) & (torch.bincount(last.target)[last.target] == 1)
+    assert {*pairs_in(result)} == {*belief_of(last[alone])}

@@ -70,6 +70,22 @@ def linked(result: Result) -> set[Pair]:
 # --- what PARIS makes of the encoder's opinion ---
 
 
+def copies(seed: int, entities: int = 60, edges: int = 240, seeds: int = 2) -> tuple[Task, set[Pair]]:
+    """A graph of one relation and its copy with other ids, and the pairs that are not given."""
+    draw = np.random.default_rng(seed)
+    triples = np.stack(
+        [draw.integers(entities, size=edges), np.zeros(edges, int), draw.integers(entities, size=edges)], 1
+    )
+    other = draw.permutation(entities)
+    names = [f"e{number:03}" for number in range(entities)]
+    graphs = [
+        Graph.build(names, ["r"], side)
+        for side in (triples, np.stack([other[triples[:, 0]], triples[:, 1], other[triples[:, 2]]], 1))
+    ]
+    pairs = [(number, int(other[number])) for number in range(entities)]
+    return Task(graphs[0], graphs[1], links(*((*pair, 1.0) for pair in pairs[:seeds]))), {*pairs[seeds:]}
+
+
 def path(length: int) -> Graph:
     """0 → 1 → 2 → …"""
     names = [f"e{number}" for number in range(length)]
@@ -332,3 +348,12 @@ def test_settings_are_read_back_from_a_file(tmp_path: Any) -> None:
     assert again.resolved() == chosen.resolved()
     assert again.baseline_settings() == chosen.baseline_settings()
     assert again.method == "prase"
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6])
+def test_the_encoder_frees_a_paris_that_never_left_its_seeds(seed: int) -> None:
+    task, truth = copies(seed)
+    alone = linked(align(task, "method=paris")[0])
+    found = linked(align(task, "method=prase", *FAST)[0])
+    assert not alone
+    assert len(found & truth) > 50

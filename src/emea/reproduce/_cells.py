@@ -138,8 +138,9 @@ class Measured:
 
     def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
         """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
-        pairs = zip(self.runs(first, data, ratio), self.runs(second, data, ratio), strict=False)
-        values = [paired_t_test(unpacked(one["ranks"]), unpacked(two["ranks"]))[1] for one, two in pairs]
+        pairs = [[Cell(system, data, ratio, split) for system in (first, second)] for split in self.plan.splits]
+        both = [[unpacked(self.found[cell]["ranks"]) for cell in pair] for pair in pairs if {*pair} <= {*self.found}]
+        values = [paired_t_test(*ranks)[1] for ranks in both]
         return max(values) if values else None
 
     @property

@@ -63,7 +63,7 @@ class Page:
         """The page."""
         parts = [f"# {self.title}", f"Made by `emea reproduce {self.name}`; {made}. {self.about}"]
         parts += [f"![{name}]({name}.svg)" for name in self.figures]
-        parts += [markdown_table(self.rows), self.below]
+        parts += [markdown_table(self.rows) or "Nothing of it is measured.", self.below]
         if self.findings:
             stated = [{"the paper": one.claim, "ours": one.verdict, "figures": one.figures} for one in self.findings]
             parts += ["What the paper states:", markdown_table(stated)]

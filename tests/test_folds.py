@@ -1,0 +1,121 @@
+"""Seeds that are hidden from an encoder stay hidden as long as it remembers, and the rules have their last say."""
+
+from typing import ClassVar
+
+import pytest
+import torch
+
+from emea import em
+from emea.compatibility import combine
+from emea.contracts import Encoder, PluginSettings
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.encoders.committee import Committee
+from emea.encoders.propagation import Propagation
+from emea.examples import read_example
+from emea.settings import load
+
+FOLDS = 5
+
+
+class Watched(Encoder):
+    """Propagation that keeps what it was shown, and remembers it or not."""
+
+    shown: ClassVar[list[Links]] = []
+    since: ClassVar[int] = 0  # fits after which it remembers
+
+    @classmethod
+    def features(cls, settings: PluginSettings) -> int:
+        return 8
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+        self.inner = Propagation(task, Propagation.Settings(), device)
+
+    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+        self.shown.append(pairs)
+        return self.inner.fit(pairs, generator)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        return {"fits": torch.tensor(len(self.shown))} if len(self.shown) >= self.since else {}
+
+    def restore(self, state: dict[str, torch.Tensor]) -> None:
+        pass
+
+
+def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int) -> list[set[int]]:
+    """Which seeds each round was not shown."""
+    task = read_example("world")[0]
+    monkeypatch.setattr(Watched, "shown", [])
+    monkeypatch.setattr(Watched, "since", since)
+    monkeypatch.setattr(em, "_encoder", lambda graphs, settings, device: Watched(graphs, PluginSettings(), device))
+    settings = load(assignments=[f"em.rounds={rounds}", f"probability.folds={FOLDS}"])
+    for _ in em.rounds(task, settings):
+        pass
+    seeds = set(task.seeds.source.tolist())
+    return [seeds - set(pairs.source.tolist()) for pairs in Watched.shown]
+
+
+def test_an_encoder_that_forgets_is_shown_another_fold_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    *hidden, last = hidden_seeds(monkeypatch, rounds=3, since=99)
+    assert len(hidden) == 3
+    assert all(len(fold) == 10 for fold in hidden)
+    assert not (hidden[0] & hidden[1] | hidden[1] & hidden[2] | hidden[0] & hidden[2])
+    assert not last, "the last round is shown all"
+
+
+def test_from_one_that_remembers_the_same_stay_hidden_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    *hidden, last = hidden_seeds(monkeypatch, rounds=4, since=2)
+    assert not hidden[0] & hidden[1], "it has forgotten the first round"
+    assert hidden[1] == hidden[2] == hidden[3]
+    assert not last
+
+
+def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = hidden_seeds(monkeypatch, rounds=4, since=1)
+    for fold, pairs in zip(hidden, Watched.shown, strict=True):
+        assert not fold & set(pairs.source.tolist())
+
+
+def test_a_committee_remembers_once_somebody_does() -> None:
+    task = read_example("world")[0]
+    own = {"rrea": {"epochs": 1, "more_epochs": 1, "dimension": 4}}
+    settings = Committee.Settings(members=("propagation", "rrea"), alone=1, settings=own)
+    committee, generator = Committee(task, settings, torch.device("cpu")), torch.Generator().manual_seed(0)
+    remembered = [committee.remembers]
+    for _ in range(2):
+        committee.fit(task.seeds, generator)
+        remembered.append(committee.remembers)
+    assert remembered == [False, False, True]
+
+
+def beliefs(forward: list[float], none: float) -> Counterparts:
+    """One source with a candidate for each probability."""
+    size = len(forward)
+    pairs = Candidates(
+        torch.zeros(size, dtype=torch.int64),
+        torch.arange(size),
+        torch.ones(size),
+        1,
+        size,
+        torch.zeros(1),
+        torch.zeros(size),
+    )
+    values = torch.tensor(forward, dtype=torch.float64)
+    return Counterparts(
+        pairs, values, torch.ones(size).double(), torch.tensor([none]).double(), torch.zeros(size).double()
+    )
+
+
+@pytest.mark.parametrize("say", [0.0, 0.2, 1.0])
+def test_what_both_support_by_hand(say: float) -> None:
+    proposal, support, none = [0.6, 0.3], [0.2, 0.7], 0.1
+    both = [p * s**say for p, s in zip(proposal, support, strict=True)]
+    expected = [b / sum(both) * s / (s + none) for b, s in zip(both, support, strict=True)]
+    found = combine(beliefs(proposal, 0.1), beliefs(support, none), say)
+    assert found.forward.tolist() == pytest.approx(expected)
+    assert float(found.source_none) == pytest.approx(1 - sum(expected))
+
+
+def test_without_a_say_the_encoder_decides_between_compatible_pairs() -> None:
+    proposal, support = beliefs([0.6, 0.3], 0.1), beliefs([0.2, 0.7], 1e-6)
+    assert combine(proposal, support, 0.0).forward.argmax() == 0
+    assert combine(proposal, support).forward.argmax() == 1

@@ -1,0 +1,331 @@
+"""The paper's tables and figures by the command line: every page on a tiny set, and cells that are measured once."""
+
+import csv
+import json
+import random
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, get_args
+
+import pytest
+
+from emea.cli import main
+from emea.data import Task
+from emea.em import Result
+from emea.evaluation import compatibility, evaluate, round_hits
+from emea.formats import read_benchmark
+from emea.methods import align
+from emea.reproduce import Cell, Page, Plan, _cells, item, items, reproduce
+from emea.reproduce._pages import Verdict
+from emea.settings import Settings, load
+
+QUICK = (
+    "em.rounds=2",
+    "encoders.propagation={dimension=32, paths=64}",
+    "encoders.rrea={dimension=16, epochs=10, more_epochs=3, turns=1, turn_epochs=3}",
+    "encoders.dual_amn={dimension=16, epochs=2, more_epochs=1, turns=1, turn_epochs=1, least_pairs=64}",
+    "encoders.alinet={dimensions=[16, 16, 16], epochs=3, more_epochs=1, near=5}",
+    "encoders.iptranse={dimension=16, epochs=3, more_epochs=1, near=5}",
+    "baselines.prase={turns=1, settings={dimension=16, epochs=5, more_epochs=2}}",
+)
+WITH_FINDINGS = {"table1", "table2", "fig4", "fig5", "fig6", "fig7", "appendix-a"}
+WITH_FIGURES = {"fig4", "fig5", "fig6", "fig7", "appendix-a"}
+ONE_SPLIT = {"table2", "table3", "fig4", "fig6", "fig7", "questions"}  # of those that take long
+
+Triple = tuple[int, int, int]
+Command = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An OpenEA folder of 200 entities, all linked; each side keeps nine triples of ten, under ids of its own."""
+    folder = tmp_path_factory.mktemp("data") / "zh_en"
+    folder.mkdir()
+    draw, triples = random.Random(0), set[Triple]()
+    while len(triples) < 700:
+        head, tail = draw.randrange(200), int(200 * draw.random() ** 2)
+        triples |= {(head, draw.randrange(6), tail)} if head != tail else set()
+    order, relations = draw.sample(range(200), 200), draw.sample(range(6), 6)
+    sides = (range(200), range(6), "a"), (order, relations, "b")
+    for number, (ids, named, side) in enumerate(sides, 1):
+        kept = [(ids[h], named[r], ids[t]) for h, r, t in sorted(triples) if draw.random() < 0.9]
+        rows = [f"{side}{h:03}\t{side}r{r}\t{side}{t:03}\n" for h, r, t in kept]
+        (folder / f"rel_triples_{number}").write_text("".join(rows))
+        (folder / f"attr_triples_{number}").write_text("")
+    (folder / "ent_links").write_text("".join(f"a{e:03}\tb{order[e]:03}\n" for e in range(200)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of results that all items share."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture
+def command(data: Path, results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run `emea reproduce`; returns what it said on both channels, in one line."""
+
+    def call(name: str, *more: str, out: Path = results, splits: str | None = None, code: int = 0) -> str:
+        splits = splits or ("0" if name in ONE_SPLIT else "0,1")
+        options = [
+            *([] if "--data" in more else ["--data", str(data)]),
+            "--out",
+            str(out),
+            "--device",
+            "cpu",
+            "--preset",
+            "fast",
+            "--splits",
+            splits,
+        ]
+        options += ["--ratios", "0.05,0.3", *(part for change in QUICK for part in ("--set", change))]
+        monkeypatch.setattr(sys, "argv", ["emea", "reproduce", name, *options, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert int(ended.value.code or 0) == code, said
+        return " ".join((said.out + said.err).split())
+
+    return call
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of all runs that are begun."""
+    begun: list[Settings] = []
+
+    def counted(task: Task, settings: Settings, observe: Callable[[Any], None]) -> Result:
+        begun.append(settings)
+        return align(task, settings, observe)
+
+    monkeypatch.setattr(_cells, "align", counted)
+    return begun
+
+
+def never(*_: object) -> Result:
+    raise AssertionError("a run was begun")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def cell_of(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / "cells" / f"{name}.json").read_text())
+
+
+# --- the pages ---
+
+
+@pytest.mark.parametrize("name", items())
+def test_every_page_is_made_by_one_command(name: str, command: Command, results: Path) -> None:
+    said = command(name)
+    markdown = (results / f"{name}.md").read_text()
+    assert markdown.startswith(f"# {item(name).title}\n")
+    assert item(name).title in said
+
+    lines = list(csv.reader((results / f"{name}.csv").read_text().splitlines(), strict=True))
+    assert len(lines) > 1
+    assert {len(line) for line in lines} == {len(lines[0])}
+    assert all(lines[0])
+    assert all(f"| {' | '.join(line)} |" in markdown for line in lines)
+
+    figures = re.findall(r"!\[(.+)\]\((.+)\.svg\)", markdown)
+    assert bool(figures) == (name in WITH_FIGURES)
+    for shown, file in figures:
+        assert shown == file
+        assert {path.suffix for path in results.glob(f"{file}.*")} - {".md", ".csv"} in ({".svg", ".png"}, {".json"})
+        for path in results.glob(f"{file}.[sj]*"):
+            assert str(path) in said.replace("\n", "")
+            assert not re.search(r"\bnan\b|infinity|undefined", path.read_text(), re.IGNORECASE)
+
+    verdicts = re.findall(r"^\| [^|]+ \| ([^|]+) \| [^|]* \|$", markdown.partition("What the paper states:")[2], re.M)
+    assert verdicts[:1] == (["ours"] if name in WITH_FINDINGS else [])
+    assert {*verdicts[1:]} <= {*get_args(Verdict)}
+    assert bool({*verdicts[1:]} - {"not measured"}) == (name in WITH_FINDINGS)
+    assert not re.search(r"\bnan\b|\binf\b", markdown, re.IGNORECASE)
+    for path in (results / "cells").iterdir():
+        json.loads(path.read_text(), parse_constant=pytest.fail)  # neither NaN nor infinity
+
+
+def test_the_table_shows_the_mean_of_the_cells_beside_the_paper(command: Command, results: Path) -> None:
+    command("table1")
+    rows = {(row["set"], row["seeds"], row["method"]): row for row in rows_of(results / "table1.csv")}
+    for method, slug, decoding, told in (
+        ("EMEA sup", "emea-sup", "csls", ("0.665", "0.738", "36.8")),
+        ("RREA sup", "rrea-sup", "csls", ("0.413", "0.518", "118.8")),
+        ("PRASE", "prase", "probability", ("0.461", "", "")),
+        ("emea fast", "emea-fast", "probability", ("", "", "")),
+    ):
+        row = rows["zh_en", "5%", method]
+        cells = [cell_of(results, f"{slug}-zh-en-5-split-{split}") for split in (0, 1)]
+        for measure, digits, reported in zip(("hit@1", "mrr", "mr"), (3, 3, 1), told, strict=True):
+            values = [cell["ranking"]["test targets"][decoding][measure] for cell in cells]
+            assert row[measure] == f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
+            assert row[f"{measure}, reported"] == reported
+        assert row["best published hit@1"] == "0.735"
+        assert bool(row["p against RREA sup"]) == (method == "EMEA sup")
+
+
+def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Command, results: Path) -> None:
+    command("table1")
+    task, reference = read_benchmark(data, ratio=0.3, split=1)
+    assert reference is not None
+    assert len(reference) == 40
+    settings = load("paper", assignments=QUICK, device="cpu", seed=1)
+    hits: list[dict[str, float]] = []
+    result = align(task, settings, lambda ended: hits.append(round_hits(ended, task, reference)))
+    cell = cell_of(results, "emea-sup-zh-en-30-split-1")
+    for pool, decodings in evaluate(result, reference)["ranking"].items():
+        for decoding, measures in decodings.items():
+            kept = cell["ranking"][pool][decoding]
+            assert kept == {name: measures[name] for name in ("hit@1", "hit@10", "mrr", "mr")}
+    assert [{key: step[key] for key in ("neural", "compatibility")} for step in cell["rounds"]] == hits
+    assert len(hits) == 3
+    assert cell["compatibility"] == compatibility(result, reference)
+    assert cell["seconds"] == pytest.approx(sum(step["seconds"] for step in cell["rounds"]))
+    assert all(0 < step["fitting"] < step["seconds"] for step in cell["rounds"])
+
+
+def test_figures_show_the_means_of_the_cells(command: Command, results: Path) -> None:
+    for name in ("fig5", "appendix-a", "times"):
+        command(name)
+    cells = [cell_of(results, f"emea-sup-zh-en-5-split-{split}") for split in (0, 1)]
+    points = {(row["part"], int(row["round"])): row["hit@1"] for row in rows_of(results / "fig5.csv")}
+    assert points == {
+        (part, step): f"{mean(cell['rounds'][step][part] for cell in cells):.3f}"
+        for part in ("neural", "compatibility")
+        for step in range(3)
+    }
+    row = next(row for row in rows_of(results / "times.csv") if row["seeds"] == "5%" and row["method"] == "EMEA sup")
+    steps = [step for cell in cells for step in cell["rounds"][1:]]
+    rules = [step["seconds"] - step["fitting"] for step in steps]
+    assert row["rules of a round"] == f"{mean(rules):.2f} ± {stdev(rules):.2f}"
+    assert row["neural part of a round"].startswith(f"{mean(step['fitting'] for step in steps):.2f} ±")
+    assert row["first fit"].startswith(f"{mean(cell['rounds'][0]['fitting'] for cell in cells):.2f} ±")
+    assert (row["first fit, reported"], row["rules of a round, reported"]) == ("249.7", "98.2")
+    found = [cell_of(results, f"rrea-sup-zh-en-30-split-{split}")["compatibility"] for split in (0, 1)]
+    row = next(row for row in rows_of(results / "appendix-a.csv") if row["seeds"] == "30%")
+    assert row["mean compatibility"] == f"{mean(one['predicted']['mean'] for one in found):.3f}"
+    assert row["of the true links"] == f"{mean(one['true']['mean'] for one in found):.3f}"
+    assert row["conflicting predictions"] == f"{mean(one['conflicts'] for one in found):.3f}"
+
+
+def test_where_nothing_draws_the_figure_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    figure = {"mark": "point", "data": {"values": [{"x": 1}]}}
+    paths = Page("fig9", "Figure 9", "", [{"x": "1"}], figures={"fig9": figure}).write(tmp_path, "by hand")
+    assert sorted(paths) == sorted(tmp_path.iterdir())
+    assert [path.name for path in paths] == ["fig9.md", "fig9.csv", "fig9.json"]
+    assert json.loads((tmp_path / "fig9.json").read_text()) == figure
+
+
+# --- cells are measured once ---
+
+
+@pytest.mark.parametrize("name", items())
+def test_a_second_call_measures_nothing_and_writes_the_same_bytes(
+    name: str, command: Command, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command(name)
+    paths = [results / f"{name}{suffix}" for suffix in (".md", ".csv")]
+    before = [path.read_bytes() for path in paths]
+    for path in paths:
+        path.unlink()
+    monkeypatch.setattr(_cells, "align", never)
+    command(name)
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_an_item_measures_only_what_others_have_not(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    assert [(one.em.rounds, one.em.encoder) for one in runs] == [(2, "rrea")]
+    command("times", out=tmp_path, splits="0")  # also at 30 %, and our preset
+    assert [one.em.encoder for one in runs[1:]] == ["propagation", "rrea", "propagation"]
+    command("table2", out=tmp_path, splits="0")
+    assert [one.em.rounds for one in runs[4:]] == [0, 2, 0, 2]
+    assert {one.encoders["rrea"]["mode"] for one in runs[4:]} == {"semi"}
+    command("fig5", out=tmp_path, splits="0,2")
+    assert [(one.seed, one.em.encoder) for one in runs[8:]] == [(2, "rrea")]
+
+
+def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
+    assert [one.em.rounds for one in runs] == [2, 1]
+    assert {row["round"] for row in rows_of(tmp_path / "fig5.csv")} == {"0", "1"}
+    command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
+    assert len(runs) == 2
+
+
+def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    page, path = (tmp_path / "fig5.csv").read_bytes(), tmp_path / "cells" / "emea-sup-zh-en-5-split-0.json"
+    cell = json.loads(path.read_text())
+    for step in cell["rounds"]:
+        step["neural"] = 0.125
+    path.write_text(json.dumps(cell))
+    command("fig5", out=tmp_path, splits="0")
+    assert b"0.125" in (tmp_path / "fig5.csv").read_bytes()  # it is read where the settings are the same
+    path.write_text(json.dumps(cell | {"settings": [*cell["settings"], "em.rounds=1"]}))
+    assert len(runs) == 1
+    command("fig5", out=tmp_path, splits="0")
+    assert len(runs) == 2
+    assert (tmp_path / "fig5.csv").read_bytes() == page
+
+
+@pytest.mark.parametrize("name", items())
+def test_without_any_time_no_run_is_begun_and_the_page_says_so(
+    name: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_cells, "align", never)
+    command(name, "--minutes", "0", out=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.md", f"{name}.csv"}
+    markdown = (tmp_path / f"{name}.md").read_text()
+    assert "nothing measured" in markdown
+    assert "| not measured |" in markdown
+    assert not re.search(r"agrees|disagrees|partly|±", markdown)
+
+
+def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
+    plan = Plan((data,), (0.05,), (0, 1), (), "cpu", tmp_path, QUICK)
+    begun: list[tuple[int, int, int]] = []
+
+    def begin(cell: Cell, number: int, count: int) -> None:
+        begun.append((cell.split, number, count))
+
+    page, paths = reproduce("appendix-a", plan, begin, enough=lambda: bool(begun))
+    assert begun == [(0, 0, 2)]
+    assert page.rows[0]["hit@1"].endswith(" (1 of 2 splits)")
+    assert all(path.exists() for path in paths)
+    page, _ = reproduce("appendix-a", plan, begin)
+    assert begun[1:] == [(1, 0, 1)]
+    assert "±" in page.rows[0]["hit@1"]
+    assert "splits" not in page.rows[0]["hit@1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("table9", [], "error: unknown table or figure 'table9'; known are appendix-a, fig4,"),
+        ("table1", ["--ratios", "0.05;0.3"], "error: --ratios: found '0.05;0.3', expected numbers with commas"),
+        ("table1", ["--ratios", ""], "error: --ratios: found '', expected numbers with commas"),
+        ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected numbers with commas"),
+        ("table1", ["--device", "cuda:99"], "error: device 'cuda:99' cannot be used here"),
+        ("fig5", ["--data", "nowhere"], "error: nowhere does not exist"),
+        ("fig5", ["--set", "em.round=2"], "error: unknown setting em.round; known here are"),
+        ("times", ["--ratios", "1.5"], "error: found the ratio 1.5, expected a number from 0 to 1"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence_and_code_2(
+    name: str, options: list[str], message: str, command: Command, tmp_path: Path
+) -> None:
+    said = command(name, "--quiet", *options, out=tmp_path / "out", code=2)
+    assert said.startswith(message)
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())

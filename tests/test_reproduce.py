@@ -18,7 +18,7 @@ from emea.em import Result
 from emea.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
 from emea.methods import align
-from emea.reproduce import Cell, Page, Plan, _cells, item, items, reproduce
+from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._pages import Verdict
 from emea.settings import Settings, load
 
@@ -272,7 +272,7 @@ def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path,
     path.write_text(json.dumps(cell))
     command("fig5", out=tmp_path, splits="0")
     assert b"0.125" in (tmp_path / "fig5.csv").read_bytes()  # it is read where the settings are the same
-    path.write_text(json.dumps(cell | {"settings": [*cell["settings"], "em.rounds=1"]}))
+    path.write_text(json.dumps(cell | {"made of": [*cell["made of"], "em.rounds=1"]}))
     assert len(runs) == 1
     command("fig5", out=tmp_path, splits="0")
     assert len(runs) == 2
@@ -317,7 +317,9 @@ def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
         ("table1", ["--ratios", ""], "error: --ratios: found '', expected numbers with commas"),
         ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected numbers with commas"),
         ("table1", ["--device", "cuda:99"], "error: device 'cuda:99' cannot be used here"),
-        ("fig5", ["--data", "nowhere"], "error: nowhere does not exist"),
+        ("fig5", ["--data", "nowhere"], "nowhere does not exist, expected a benchmark folder"),
+        ("table1", ["--set", "method=paris"], "error: the methods are those of the table"),
+        ("table1", ["--preset", "fastest"], "error: unknown preset 'fastest'"),
         ("fig5", ["--set", "em.round=2"], "error: unknown setting em.round; known here are"),
         ("times", ["--ratios", "1.5"], "error: found the ratio 1.5, expected a number from 0 to 1"),
     ],
@@ -326,6 +328,24 @@ def test_bad_input_ends_with_one_sentence_and_code_2(
     name: str, options: list[str], message: str, command: Command, tmp_path: Path
 ) -> None:
     said = command(name, "--quiet", *options, out=tmp_path / "out", code=2)
-    assert said.startswith(message)
+    assert said.startswith("error: ")
+    assert message in said
     assert "Traceback" not in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]"])
+def test_a_cell_that_is_not_whole_is_measured_again(
+    text: str, command: Command, tmp_path: Path, runs: list[Settings]
+) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    page, path = (tmp_path / "fig5.csv").read_bytes(), tmp_path / "cells" / "emea-sup-zh-en-5-split-0.json"
+    path.write_text(text)
+    command("fig5", out=tmp_path, splits="0")
+    assert len(runs) == 2
+    assert (tmp_path / "fig5.csv").read_bytes() == page
+
+
+def test_tables_share_the_semi_supervised_runs() -> None:
+    assert _systems.alone("RREA", "semi") == _systems.RREA_SEMI
+    assert _systems.alone("RREA") == _systems.RREA_SUP

@@ -280,9 +280,9 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     emea reproduce table1 --data dbp15k/zh_en --ratios 0.05,0.3 --splits 0 --device cuda
     """
     plan = Plan(
-        tuple(data),
-        tuple(_numbers("--ratios", ratios, float)),
-        tuple(_numbers("--splits", splits, int)),
+        tuple(path.resolve() for path in data),
+        tuple(sorted(_numbers("--ratios", ratios, float))),
+        tuple(sorted(_numbers("--splits", splits, int))),
         tuple(["fast", "best"] if presets is None else presets),
         _settings(device=device).device,
         folder,

@@ -88,7 +88,7 @@ def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, floa
     given = (task.seeds + task.validation).to(pairs.source.device)
     nothing = pairs.cosine[:0]
     links = Alignment(pairs.source[:0], pairs.target[:0], nothing, nothing)
-    subject = Answer(links, pairs.source, pairs.target, scores, pairs.targets, given)
+    subject = Answer(links, pairs.source, pairs.target, scores, pairs.targets, given, tail=_tail(ended, pairs))
     known, pools = _pools(subject, reference)
     hits = {}
     for name in scores:

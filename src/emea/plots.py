@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ def reliability_plot(measures: dict[str, Any]) -> dict[str, Any]:
         "background": "white",
         "hconcat": [{"title": "reliability", "layer": [exact, found]}, accepted],
     }
+
+
+def can_draw() -> bool:
+    """Whether figures can be made into pictures here."""
+    return find_spec("vl_convert") is not None
 
 
 def save_plot(spec: dict[str, Any], path: Path) -> None:

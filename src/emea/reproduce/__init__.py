@@ -45,6 +45,7 @@ def reproduce(
     `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
     """
     measured = Measured(plan)
+    measured.check(item(name).cells(plan))
     cells = missing(name, measured)
     for number, cell in enumerate(cells):
         if enough():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import zlib
@@ -18,12 +19,14 @@ from torch import Tensor
 
 from emea import __version__
 from emea.em import Round
+from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
 from emea.formats import read_benchmark
 from emea.formats._files import writing
 from emea.methods import Step, align
 from emea.settings import load
 
+FORMAT = 1  # of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
 POOL = "test targets"  # as in published tables
 
@@ -54,7 +57,7 @@ class Cell:
     @property
     def name(self) -> str:
         """The run in words."""
-        return f"{self.system.name}, {self.data}, {self.ratio:.0%}, split {self.split}"
+        return f"{self.system.name}, {self.data}, {100 * self.ratio:g}%, split {self.split}"
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,79 @@ class Measured:
         """Whether the folder has the cell, measured with these very settings."""
         path = self._path(cell)
         if cell not in self.found and path.exists():
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if record["settings"] == self._settings(cell):
+            try:
+                record = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError:  # not whole: to be measured again
+                record = {}
+            if isinstance(record, dict) and record.get("made of") == self._made_of(cell):
                 self.found[cell] = record
         return cell in self.found
 
+    def check(self, cells: Iterable[Cell]) -> None:
+        """Refuse what cannot be measured, before anything is."""
+        for path in self.plan.data:
+            if not path.is_dir():
+                raise InputError(f"{path} does not exist, expected a benchmark folder")
+        if len(self.plan.sets) < len(self.plan.data):
+            raise SettingsError("found two benchmark folders of one name, expected a name for each")
+        if any(change.split("=")[0].strip() == "method" for change in self.plan.changes):
+            raise SettingsError("the methods are those of the table: they cannot be set")
+        for cell in cells:
+            load(cell.system.preset, assignments=self._changes(cell), device=self.plan.device)
+
     def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
         """Run the cell and keep it."""
-        record = {"settings": self._settings(cell), **_measure(cell, self.plan, watch)}
+        record = {"made of": self._made_of(cell), **self._measure(cell, watch)}
         self.found[cell] = record
         path = self._path(cell)
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing(path) as file:
             file.write((json.dumps(record) + "\n").encode())
 
-    def _settings(self, cell: Cell) -> list[str]:
-        return [cell.system.preset, *self.plan.changes, *cell.system.changes]
+    def _measure(self, cell: Cell, watch: Callable[[Step], None] | None) -> dict[str, Any]:
+        task, reference = read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
+        assert reference is not None
+        settings = load(cell.system.preset, assignments=self._changes(cell), device=self.plan.device, seed=cell.split)
+        rounds: list[dict[str, float]] = []
+
+        def observe(ended: Step) -> None:
+            record = {"seconds": ended.seconds}
+            if isinstance(ended, Round):
+                record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
+            rounds.append(record)
+            if watch is not None:
+                watch(ended)
+
+        result = align(task, settings, observe)
+        measures = evaluate(result, reference)
+        found = {
+            "machine": f"emea {__version__}, torch {torch.__version__}, {_machine(self.plan.device)}",
+            "seconds": sum(each["seconds"] for each in rounds),
+            "rounds": rounds,
+            "ranking": {
+                pool: {name: {key: values[key] for key in KEPT} for name, values in decodings.items()}
+                for pool, decodings in measures["ranking"].items()
+            },
+            "alignment": {
+                reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
+                for reading, values in measures["alignment"].items()
+            },
+            "ranks": packed(realistic_ranks(result, reference, POOL, cell.system.decoding)),
+        }
+        if result.last is not None:
+            found["compatibility"] = compatibility(result, reference)
+        return found
+
+    def _changes(self, cell: Cell) -> list[str]:
+        return [*self.plan.changes, *cell.system.changes]
+
+    def _made_of(self, cell: Cell) -> list[Any]:
+        """What a record must be made of to be taken: its form, the files, the split, and the settings."""
+        files = sorted(
+            (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
+        )
+        digest = hashlib.sha256(repr(files).encode()).hexdigest()[:12]
+        return [FORMAT, digest, cell.ratio, cell.split, cell.system.preset, *self._changes(cell)]
 
     def _path(self, cell: Cell) -> Path:
         slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
@@ -136,6 +196,16 @@ class Measured:
         missing = f" ({len(values)} of {len(self.plan.splits)} splits)" if len(values) < len(self.plan.splits) else ""
         return f"{mean(values):.{digits}f}{spread}{missing}"
 
+    def both(self, first: System, second: System, data: str, ratio: float) -> tuple[float, float] | None:
+        """Mean Hit@1 of two systems over the splits of which both are measured, None where there is none."""
+        pairs = [[Cell(system, data, ratio, split) for system in (first, second)] for split in self.plan.splits]
+        found = [
+            [self.found[cell]["ranking"][POOL][cell.system.decoding]["hit@1"] for cell in pair]
+            for pair in pairs
+            if {*pair} <= {*self.found}
+        ]
+        return (mean(one for one, _ in found), mean(two for _, two in found)) if found else None
+
     def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
         """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
         pairs = [[Cell(system, data, ratio, split) for system in (first, second)] for split in self.plan.splits]
@@ -147,42 +217,6 @@ class Measured:
     def made(self) -> str:
         """On what the cells were measured, and by which emea."""
         return "; ".join(sorted({run["machine"] for run in self.found.values()})) or "nothing measured"
-
-
-def _measure(cell: Cell, plan: Plan, watch: Callable[[Step], None] | None) -> dict[str, Any]:
-    task, reference = read_benchmark(plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
-    assert reference is not None
-    changes = [*plan.changes, *cell.system.changes]
-    settings = load(cell.system.preset, assignments=changes, device=plan.device, seed=cell.split)
-    rounds: list[dict[str, float]] = []
-
-    def observe(ended: Step) -> None:
-        record = {"seconds": ended.seconds}
-        if isinstance(ended, Round):
-            record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
-        rounds.append(record)
-        if watch is not None:
-            watch(ended)
-
-    result = align(task, settings, observe)
-    measures = evaluate(result, reference)
-    found = {
-        "machine": f"emea {__version__}, torch {torch.__version__}, {_machine(plan.device)}",
-        "seconds": sum(each["seconds"] for each in rounds),
-        "rounds": rounds,
-        "ranking": {
-            pool: {name: {key: values[key] for key in KEPT} for name, values in decodings.items()}
-            for pool, decodings in measures["ranking"].items()
-        },
-        "alignment": {
-            reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
-            for reading, values in measures["alignment"].items()
-        },
-        "ranks": packed(realistic_ranks(result, reference, POOL, cell.system.decoding)),
-    }
-    if result.last is not None:
-        found["compatibility"] = compatibility(result, reference)
-    return found
 
 
 def packed(ranks: Tensor) -> str:

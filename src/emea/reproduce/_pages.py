@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from emea.errors import SettingsError
 from emea.formats._files import writing
-from emea.plots import SCHEMA, save_plot
+from emea.plots import SCHEMA, can_draw, save_plot
 from emea.reproduce._cells import Measured, System
 
 NOT_MEASURED = "not measured"
@@ -62,7 +61,8 @@ class Page:
     def markdown(self, made: str) -> str:
         """The page."""
         parts = [f"# {self.title}", f"Made by `emea reproduce {self.name}`; {made}. {self.about}"]
-        parts += [f"![{name}]({name}.svg)" for name in self.figures]
+        suffix = ".svg" if can_draw() else ".json"
+        parts += [f"![{name}]({name}{suffix})" for name in self.figures]
         parts += [markdown_table(self.rows) or "Nothing of it is measured.", self.below]
         if self.findings:
             stated = [{"the paper": one.claim, "ours": one.verdict, "figures": one.figures} for one in self.findings]
@@ -78,13 +78,9 @@ class Page:
             with writing(paths[-1]) as file:
                 file.write(text.encode())
         for name, spec in self.figures.items():
-            try:
-                for suffix in (".svg", ".png"):
-                    save_plot(spec, folder / f"{name}{suffix}")
-                    paths.append(folder / f"{name}{suffix}")
-            except SettingsError:  # nothing here draws pictures
-                save_plot(spec, folder / f"{name}.json")
-                paths.append(folder / f"{name}.json")
+            for suffix in (".svg", ".png") if can_draw() else (".json",):
+                paths.append(folder / f"{name}{suffix}")
+                save_plot(spec, paths[-1])
         return paths
 
 
@@ -112,9 +108,9 @@ def ahead(
     """In each cell where both are measured: whether the first has the higher Hit@1."""
     answers = []
     for data, ratio in cells:
-        one, two = measured.mean(first, data, ratio), measured.mean(second, data, ratio)
-        if one is not None and two is not None:
-            answers.append(one > two + by)
+        hits = measured.both(first, second, data, ratio)
+        if hits is not None:
+            answers.append(hits[0] > hits[1] + by)
     return answers
 
 

@@ -27,5 +27,5 @@ def guided(model: str) -> System:
 
 def alone(model: str, mode: str = "sup") -> System:
     """A model without it."""
-    system = guided(model).but(f"{model} {mode}", "em.rounds=0")
-    return system if mode == "sup" else system.but(system.name, f"encoders.{MODELS[model]}.mode={mode}")
+    turns = () if mode == "sup" else (f"encoders.{MODELS[model]}.mode={mode}",)
+    return guided(model).but(f"{model} {mode}", *turns, "em.rounds=0")

@@ -1,0 +1,71 @@
+"""The audit lends the loop what it must not know, from outside, and takes it back."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+import emea
+from emea import em
+from emea.data import Links, Task
+from emea.rules.paris import PARIS, PARISSettings
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "leak_audit.py"
+
+
+@pytest.fixture
+def audit(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("leak_audit", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def known() -> tuple[Task, Links]:
+    task, reference = emea.read_example("world", seeds=50)
+    return task, reference.open()
+
+
+def test_nothing_in_the_package_knows_the_audit() -> None:
+    for path in (SCRIPT.parents[1] / "src").rglob("*.py"):
+        assert "leak_audit" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_relation_table_is_that_of_the_truth_and_only_inside(audit: ModuleType, known: tuple[Task, Links]) -> None:
+    task, truth = known
+    rule = PARIS(task, PARISSettings(), torch.device("cpu"))
+    honest = rule.subrelations(task.seeds)
+    with audit.gold_relations(task, truth) as same:
+        leaky = rule.subrelations(task.seeds)
+        assert same is task
+    assert float(leaky.seen.sum()) > 10 * float(honest.seen.sum())
+    assert torch.equal(leaky.found, rule.subrelations(task.seeds + truth).found)
+    assert torch.equal(rule.subrelations(task.seeds).found, honest.found)
+
+
+def test_labels_are_for_test_sources_and_only_inside(audit: ModuleType, known: tuple[Task, Links]) -> None:
+    task, truth = known
+    settings = emea.Settings(em={"rounds": 1})
+    honest = [set(ended.state.labels.source.tolist()) for ended in em.rounds(task, settings)]
+    with audit.test_sources_only(task, truth) as same:
+        leaky = [set(ended.state.labels.source.tolist()) for ended in em.rounds(same, settings)]
+    tested = set(truth.source.tolist())
+    assert honest[0] - tested
+    assert leaky[0] == honest[0] & tested
+    again = next(iter(em.rounds(task, settings)))
+    assert set(again.state.labels.source.tolist()) == honest[0]
+
+
+def test_calibration_pairs_are_tested_ones(audit: ModuleType, known: tuple[Task, Links]) -> None:
+    task, truth = known
+    with audit.calibrated_on_test_pairs(task, truth) as leaky:
+        assert torch.equal(leaky.validation.source, truth.source[:100])
+        assert torch.equal(leaky.validation.target, truth.target[:100])
+    assert not len(task.validation)

@@ -59,6 +59,13 @@ def test_a_preset_without_its_validation_pairs_is_told_so() -> None:
     assert "validation" not in " ".join(check(task, load("fast")))
 
 
+@pytest.mark.parametrize(("rounds", "told"), [(5, True), (6, False)])
+def test_a_committee_that_the_others_never_join_is_told_so(rounds: int, told: bool) -> None:
+    task = read_example("world")[0]
+    warnings = check(task, load("best", assignments=[f"em.rounds={rounds}"]))
+    assert any("dual_amn, rrea never join" in warning for warning in warnings) is told
+
+
 def test_reachable_counts_both_directions_of_a_triple() -> None:
     assert reachable(CHAIN, torch.tensor([3])) == 1.0
     assert reachable(graph(4, [[0, 0, 1], [2, 0, 3]]), torch.tensor([0])) == 0.5

@@ -26,7 +26,7 @@ QUICK = ["--set", "em.rounds=1", "--device", "cpu"]
 
 def command(*arguments: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "emea.cli", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "emea", *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

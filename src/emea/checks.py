@@ -8,9 +8,11 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
+from emea import plugins
+from emea.contracts import Encoder
 from emea.data import Graph, Task
 from emea.errors import InputError
-from emea.settings import Settings
+from emea.settings import EMEA, Settings
 
 
 def check(task: Task, settings: Settings | None = None) -> list[str]:
@@ -24,7 +26,7 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
             raise InputError(f"the {side} graph has {held} relation between entities, so structure can link nothing")
     if not len(task.seeds) and structure_alone:
         raise InputError("there are no known pairs; expected some by --seeds, or by --ratio or --fold with --data")
-    warnings = []
+    warnings = _encoder_doubts(settings) if settings.method == EMEA else []
     unfitted = settings.probability.fit_to == "validation" and settings.probability.sharpness is None
     if unfitted and not len(task.validation):
         typical = settings.probability.typical_sharpness
@@ -47,6 +49,11 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
                 f"{1 - reached:.0%} of the {side} graph's entities have no path to a seed: structure cannot link them"
             )
     return warnings
+
+
+def _encoder_doubts(settings: Settings) -> list[str]:
+    encoder = plugins.find("encoders", settings.em.encoder, Encoder)
+    return encoder.doubts(settings.encoder_settings(), settings.em.rounds + 1)
 
 
 def reachable(graph: Graph, seeds: Tensor) -> float:

@@ -60,6 +60,11 @@ class Encoder(ABC):
         """Floating-point operations, or what takes as long, of training in so many fits; for the estimate of time."""
         return 0.0
 
+    @classmethod
+    def doubts(cls, settings: PluginSettings, fits: int) -> list[str]:  # noqa: ARG003 - for those that have any
+        """What makes so many fits with these settings doubtful, each with its consequence; told before a run."""
+        return []
+
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         """Prepare what depends on the graphs alone."""

@@ -316,7 +316,7 @@ def show_fields(place: str, model: type[BaseModel], about: str) -> None:
     table.add_column(overflow="fold")
     table.add_column()
     for key, field in model.model_fields.items():
-        table.add_row(f"{place}.{key}", str(field.default), field.description or "")
+        table.add_row(f"{place}.{key}", str(field.get_default(call_default_factory=True)), field.description or "")
     out.print(table)
 
 

@@ -63,6 +63,18 @@ class Committee(Encoder):
         later = fits - settings.alone
         return work + sum(_plugin(name).work(settings.of(name), size, later) for name in others if later > 0)
 
+    @classmethod
+    def doubts(cls, settings: PluginSettings, fits: int) -> list[str]:
+        """Whether the others ever join, and what the members doubt."""
+        assert isinstance(settings, CommitteeSettings)
+        first, *others = settings.members
+        told = [doubt for name in settings.members for doubt in _plugin(name).doubts(settings.of(name), fits)]
+        if others and fits <= settings.alone:
+            told.append(
+                f"{first} is alone for {settings.alone} fits and there are {fits}: {', '.join(others)} never join"
+            )
+        return told
+
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, CommitteeSettings)
         self.settings, self.fits = settings, 0

@@ -1,0 +1,75 @@
+"""The verbs; the only place that prints, asks or exits."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from emea import __version__
+from emea.cli import _linking, _listing, _measuring
+from emea.errors import EmeaError
+from emea.terminal import log
+
+app = typer.Typer(
+    help="Link two knowledge graphs: find which entities are the same, with a confidence for each link.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+VERBS: dict[str, Callable[..., None]] = {
+    "align": _linking.align,
+    "demo": _linking.demo,
+    "evaluate": _measuring.evaluate,
+    "convert": _listing.convert,
+    "profile": _measuring.show_what_is_there,
+    "bench": _measuring.bench,
+    "reproduce": _measuring.reproduce,
+    "settings": _listing.list_settings,
+    "encoders": _listing.encoders,
+    "rules": _listing.rules,
+    "baselines": _listing.baselines,
+    "formats": _listing.formats,
+}
+for name, verb in VERBS.items():
+    app.command(name)(verb)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"emea {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which emea.")
+    ] = False,
+) -> None:
+    """Link two knowledge graphs: find which entities are the same, with a confidence for each link."""
+
+
+def main() -> None:
+    """The console script: 0 done, 1 unexpected, 2 bad input or settings, 130 interrupted."""
+    sys.path.insert(0, str(Path.cwd()))  # for plug-ins of one's own: --set em.encoder=module:Class
+    try:
+        app()
+    except EmeaError as error:
+        _fail(str(error), error.exit_code)
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+    except MemoryError:
+        _fail("memory ran out; emea align --dry-run says what a run needs", 3)
+    except Exception:  # noqa: BLE001 - the last stop: what comes here is a defect of ours, and the user is told so
+        traceback.print_exc()
+        _fail("this is a defect of emea; please report it with the lines above", 1)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    log.print(f"error: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)

@@ -64,13 +64,22 @@ def test_an_interrupted_fit_ends_in_the_same_numbers(name: str, epoch: int) -> N
 @pytest.mark.parametrize(("turn", "epoch"), [(0, 4), (1, 1), (1, 2), (1, 4), (2, 2)])
 def test_a_turn_may_be_interrupted(name: str, turn: int, epoch: int) -> None:
     whole, again = build(name, mode="semi"), build(name, mode="semi")
-    for encoder in (whole, again):
-        fit(encoder, PAIRS, 1)
     state = stopped(again, MORE, 2, turn, epoch)
     assert same(fit(again, MORE, 2), expected := fit(whole, MORE, 2))  # in the same object
     again = build(name, mode="semi")
     again.restore(state)
     assert same(expected, fit(again, MORE, 2))
+
+
+@every_encoder
+def test_turns_are_of_the_first_fit(name: str) -> None:
+    encoder, turns = build(name, mode="semi"), []
+    encoder.report = lambda progress: turns.append(progress.turn)
+    fit(encoder, PAIRS, 1)
+    assert max(turns) == 2
+    turns.clear()
+    fit(encoder, MORE, 2)
+    assert {*turns} == {0}
 
 
 @every_encoder

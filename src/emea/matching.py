@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from torch import Tensor
 
 from emea.data import Alignment, Counterparts
-from emea.kernels.segments import segment_best
+from emea.kernels.segments import mutual_rows
 from emea.kernels.sinkhorn import plan
 from emea.settings import MatchingSettings
 from emea.similarity import pattern_of
@@ -50,10 +50,7 @@ def surest(confidence: Tensor, precision: float) -> Tensor:
 def mutual_best(beliefs: Counterparts) -> Tensor:
     """Rows of the pairs that are the most probable of both their source and their target; ties are left out."""
     pairs = beliefs.candidates
-    forward = segment_best(pairs.source, pairs.sources, beliefs.forward, tolerance=TIED)
-    backward = segment_best(pairs.target, pairs.targets, beliefs.backward, tolerance=TIED)
-    rows = forward[forward >= 0]
-    rows = rows[backward[pairs.target[rows]] == rows]
+    rows = mutual_rows(pairs.source, pairs.target, beliefs.forward, beliefs.backward, TIED)
     return rows[beliefs.agreement[rows] > 0]
 
 

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from emea.contracts import Encoder, PluginSettings, Progress, Size
 from emea.data import Embeddings, Links, Task
-from emea.kernels.segments import segment_best
+from emea.kernels.segments import mutual_rows
 from emea.settings import SimilaritySettings
 from emea.similarity import search
 
@@ -204,10 +204,7 @@ class TrainedEncoder(Encoder):
             source_density=every.source_density[sources],
             target_density=every.target_density[targets],
         )
-        forward = segment_best(candidates.source, candidates.sources, candidates.similarity)
-        backward = segment_best(candidates.target, candidates.targets, candidates.similarity)
-        rows = forward[forward >= 0]
-        rows = rows[backward[candidates.target[rows]] == rows]
+        rows = mutual_rows(candidates.source, candidates.target, candidates.similarity, candidates.similarity)
         distance = (2 - 2 * candidates.cosine[rows]).clamp(min=0).sqrt()
         found = sources[candidates.source[rows]], targets[candidates.target[rows]]
         return Links.build(*found, self.reliability(distance))

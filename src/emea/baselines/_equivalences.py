@@ -11,10 +11,9 @@ from torch import Tensor
 from emea.data import Graph, Links
 from emea.kernels.joins import Edges, expand
 from emea.kernels.segments import segment_max, segment_sum
-from emea.rules.paris import PARISSettings, Subrelations
+from emea.rules.paris import PARISSettings, Subrelations, log_unlikely
 
 BLOCK = 2**23  # pairs of edges looked at at a time
-SMALLEST = 1e-9  # 1 − probability is kept above this
 LEAST = 0.01  # what two edges must say for a pair to be counted
 TIED = 1e-9
 
@@ -84,9 +83,9 @@ def equivalences(
     relation, target_relation = source.relation[group], target.relation[other]
     inside, around = subrelations.of(relation, target_relation)
     weight = equal.weight.double()[pair]
-    said = _log_unlikely(around * source.functionality[relation] * weight)
-    said = said + _log_unlikely(inside * target.functionality[target_relation] * weight)
-    counted = said <= _log_unlikely(said.new_tensor(LEAST))
+    said = log_unlikely(around * source.functionality[relation] * weight)
+    said = said + log_unlikely(inside * target.functionality[target_relation] * weight)
+    counted = said <= log_unlikely(said.new_tensor(LEAST))
     group, other, said = group[counted], other[counted], said[counted]
 
     size, targets = source.count[group] * target.count[other], target.edges.entities
@@ -119,8 +118,3 @@ def _cuts(size: Tensor) -> list[int]:
     total = int(ends[-1]) if len(ends) else 0
     steps = torch.arange(BLOCK, max(total, BLOCK), BLOCK, device=size.device)
     return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(size)}), len(size)]
-
-
-def _log_unlikely(probability: Tensor) -> Tensor:
-    """log(1 − p)."""
-    return torch.log((1 - probability).clamp(min=SMALLEST))

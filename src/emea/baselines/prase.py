@@ -12,7 +12,7 @@ from emea import plugins
 from emea.baselines._settling import Settling
 from emea.contracts import Baseline, Encoder, PluginSettings, Turn
 from emea.data import Embeddings, Links, Task
-from emea.kernels.segments import segment_best
+from emea.kernels.segments import mutual_rows
 from emea.settings import SimilaritySettings, plugin_settings
 from emea.similarity import search
 
@@ -66,8 +66,5 @@ class PRASE(Baseline):
 def nearest_to_each_other(embeddings: Embeddings, generator: torch.Generator) -> Links:
     """The pairs of which each is the other's nearest, weighted by their cosine; ties are left out."""
     near = search(embeddings, SimilaritySettings(candidates=1), generator)
-    forward = segment_best(near.source, near.sources, near.cosine)
-    backward = segment_best(near.target, near.targets, near.cosine)
-    rows = forward[forward >= 0]
-    rows = rows[backward[near.target[rows]] == rows]
+    rows = mutual_rows(near.source, near.target, near.cosine, near.cosine)
     return Links(near.source[rows], near.target[rows], near.cosine[rows].clamp(min=0.0))

@@ -34,7 +34,7 @@ def list_settings() -> None:
         stage = field.annotation
         if isinstance(stage, type) and issubclass(stage, BaseModel):
             show_fields(name, stage, (stage.__doc__ or "").splitlines()[0])
-    out.print("seed, device; and those of plug-ins: emea encoders, emea rules", highlight=False)
+    out.print("method, seed, device; and those of plug-ins: emea encoders, emea rules, emea baselines", highlight=False)
 
 
 def encoders() -> None:

@@ -45,6 +45,18 @@ def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1
     return chosen
 
 
+def mutual_rows(first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = 1e-9) -> Tensor:
+    """Rows that have the best forward score of their first index and the best backward score of their second; a tie is
+    never broken."""
+    sizes = (int(index.max()) + 1 if len(index) else 0 for index in (first, second))
+    best, back = (
+        segment_best(index, size, score, tolerance=tolerance)
+        for index, size, score in zip((first, second), sizes, (forward, backward), strict=True)
+    )
+    rows = best[best >= 0]
+    return rows[back[second[rows]] == rows]
+
+
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
     """How many rows of the same index have a higher score, [rows]: scores equal in single precision share a rank."""
     bits = (score.float() + 0.0).view(torch.int32).long()  # -0.0 becomes 0.0

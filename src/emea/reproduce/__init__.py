@@ -27,12 +27,6 @@ def item(name: str) -> Item:
     return plugins.find("reproduce", name.replace("-", "_"), Item)()
 
 
-def missing(name: str, measured: Measured) -> list[Cell]:
-    """The cells of an item that are yet to be measured, each once."""
-    wanted = dict.fromkeys(item(name).cells(measured.plan))
-    return [cell for cell in wanted if not measured.load(cell)]
-
-
 def reproduce(
     name: str,
     plan: Plan,
@@ -44,14 +38,15 @@ def reproduce(
 
     `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
     """
-    measured = Measured(plan)
-    measured.check(item(name).cells(plan))
-    cells = missing(name, measured)
+    chosen, measured = item(name), Measured(plan)
+    wanted = list(dict.fromkeys(chosen.cells(plan)))  # each once
+    measured.check(wanted)
+    cells = [cell for cell in wanted if not measured.load(cell)]
     for number, cell in enumerate(cells):
         if enough():
             break
         if begin is not None:
             begin(cell, number, len(cells))
         measured.measure(cell, watch)
-    page = item(name).page(measured)
+    page = chosen.page(measured)
     return page, page.write(plan.folder, measured.made)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from emea import __version__
+from emea.bench import machine
 from emea.em import Round
 from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
@@ -144,7 +145,7 @@ class Measured:
         result = align(task, settings, observe)
         measures = evaluate(result, reference)
         found = {
-            "machine": f"emea {__version__}, torch {torch.__version__}, {_machine(self.plan.device)}",
+            "machine": f"emea {__version__}, torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
             "seconds": sum(each["seconds"] for each in rounds),
             "rounds": rounds,
             "ranking": {
@@ -198,20 +199,20 @@ class Measured:
 
     def both(self, first: System, second: System, data: str, ratio: float) -> tuple[float, float] | None:
         """Mean Hit@1 of two systems over the splits of which both are measured, None where there is none."""
-        pairs = [[Cell(system, data, ratio, split) for system in (first, second)] for split in self.plan.splits]
-        found = [
-            [self.found[cell]["ranking"][POOL][cell.system.decoding]["hit@1"] for cell in pair]
-            for pair in pairs
-            if {*pair} <= {*self.found}
-        ]
-        return (mean(one for one, _ in found), mean(two for _, two in found)) if found else None
+        pairs = self._pairs(first, second, data, ratio)
+        hits = [[self.found[cell]["ranking"][POOL][cell.system.decoding]["hit@1"] for cell in pair] for pair in pairs]
+        return (mean(one for one, _ in hits), mean(two for _, two in hits)) if hits else None
 
     def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
         """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
-        pairs = [[Cell(system, data, ratio, split) for system in (first, second)] for split in self.plan.splits]
-        both = [[unpacked(self.found[cell]["ranks"]) for cell in pair] for pair in pairs if {*pair} <= {*self.found}]
-        values = [paired_t_test(*ranks)[1] for ranks in both]
-        return max(values) if values else None
+        pairs = self._pairs(first, second, data, ratio)
+        ranks = ((unpacked(self.found[cell]["ranks"]) for cell in pair) for pair in pairs)
+        return max((paired_t_test(*both)[1] for both in ranks), default=None)
+
+    def _pairs(self, first: System, second: System, data: str, ratio: float) -> list[tuple[Cell, Cell]]:
+        """The runs of both on each split of which both are measured."""
+        pairs = [tuple(Cell(system, data, ratio, split) for system in (first, second)) for split in self.plan.splits]
+        return [(one, two) for one, two in pairs if one in self.found and two in self.found]
 
     @property
     def made(self) -> str:
@@ -231,7 +232,3 @@ def unpacked(text: str) -> Tensor:
     [1.0, 2.5, 14000.0]
     """
     return torch.from_numpy(np.frombuffer(zlib.decompress(base64.b64decode(text)), "<i4") / 2)
-
-
-def _machine(device: str) -> str:
-    return torch.cuda.get_device_name() if device.startswith("cuda") else f"{torch.get_num_threads()} CPU threads"

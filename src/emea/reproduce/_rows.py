@@ -28,6 +28,7 @@ def beside_reported(
     measures: Iterable[str],
     tested: tuple[System, System],
 ) -> Rows:
+    """A row for each set, ratio and system, ours below those of the paper; the first of `tested` against the second."""
     rows: Rows = []
     plan, kinds = measured.plan, list(systems)
     for data in plan.sets:

@@ -119,7 +119,7 @@ class PARIS(Rule):
         contained, contains = subrelations.of(relation, target_relation)
 
         def log_term(relation: Tensor, target_relation: Tensor, probability: Tensor | float) -> Tensor:
-            return _log_unlikely(contains * self.source_functionality[relation] * probability) + _log_unlikely(
+            return log_unlikely(contains * self.source_functionality[relation] * probability) + log_unlikely(
                 contained * self.target_functionality[target_relation] * probability
             )
 
@@ -200,7 +200,7 @@ def _starts(count: Tensor) -> Tensor:
     return torch.cumsum(count, 0) - count
 
 
-def _log_unlikely(probability: Tensor) -> Tensor:
+def log_unlikely(probability: Tensor) -> Tensor:
     """log(1 − p)."""
     return torch.log((1 - probability).clamp(min=SMALLEST))
 
@@ -256,12 +256,12 @@ def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Te
     row, tail_position = expand(first[source.tail[edge]], count[source.tail[edge]])  # × counterparts of the tail
     edge, position = edge[row], position[row]
     both = weight[position] * weight[tail_position]
-    seen = 1 - torch.exp(segment_sum(_log_unlikely(both), edge, len(source.head)))
+    seen = 1 - torch.exp(segment_sum(log_unlikely(both), edge, len(source.head)))
     joined, *edges = target.between(counterpart[position], counterpart[tail_position])
     row, target_edge = expand(*edges)
     row = joined[row]
     key, group = torch.unique(edge[row] * target.relations + target.relation[target_edge], return_inverse=True)
-    as_relation = 1 - torch.exp(segment_sum(_log_unlikely(both[row]), group, len(key)))  # for each (triple, r')
+    as_relation = 1 - torch.exp(segment_sum(log_unlikely(both[row]), group, len(key)))  # for each (triple, r')
     key, group = torch.unique(
         source.relation[key // target.relations] * target.relations + key % target.relations, return_inverse=True
     )

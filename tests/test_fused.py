@@ -9,7 +9,8 @@ from torch import Tensor
 from emea.kernels import devices
 from emea.kernels.hardest import hardest_first, plain_hardest_first
 from emea.kernels.margin import margin_loss, plain_margin_loss
-from emea.kernels.messages import Pattern, edge_softmax, plain_product, products
+from emea.kernels.messages import LONGEST, Pattern, edge_softmax, plain_product, plain_sum, products, weighted_sum
+from emea.kernels.reflections import Reflections, plain_reflected_sum, reflected_sum
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -43,6 +44,51 @@ def test_products(width: int) -> None:
     torch.testing.assert_close(products(places, left, right), plain_product(places, left, right), atol=1e-4, rtol=1e-5)
     empty = Pattern(places.row[:0], places.column[:0], places.shape)
     assert products(empty, left, right).shape == (0,)
+
+
+@pytest.mark.parametrize("width", [1, 7, 100, 128, 300])
+@pytest.mark.parametrize("turned", [False, True])
+def test_weighted_sum(width: int, turned: bool) -> None:
+    places = pattern(20, 30, 400, width)
+    assert bool(places.parts.whole.any())
+    assert len(places.parts.split)
+    places = places.transposed if turned else places
+    values, features = normal(400), normal(places.shape[1], width, seed=1)
+    found, expected = weighted_sum(places, values, features), plain_sum(places, values, features)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+    empty = Pattern(places.row[:0], places.column[:0], places.shape)
+    assert not bool(weighted_sum(empty, values[:0], features).any())
+
+
+def reflections(entities: int, bundles: int, edges: int) -> Reflections:
+    """Edges between entities, each with one of few bundles; one entity has most of the edges."""
+    places = pattern(entities, entities, edges, seed=2)
+    bundle = torch.randint(bundles, (edges,), generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    message, which = torch.unique(places.column * bundles + bundle, return_inverse=True)
+    carried = Pattern(message // bundles, message % bundles, (entities, bundles))
+    return Reflections(places, Pattern(places.row, bundle, (entities, bundles)), carried, which, carried)
+
+
+@pytest.mark.parametrize("width", [4, 100])
+@pytest.mark.parametrize("steep", [0.3, 5.0])
+@pytest.mark.parametrize("on_messages", [False, True])
+def test_reflected_sum_and_its_gradients(width: int, steep: float, on_messages: bool) -> None:
+    places = reflections(30, 5, 500)
+    assert int(torch.bincount(places.edges.row).max()) > 2 * LONGEST
+    directions = torch.nn.functional.normalize(normal(5, width, seed=4), dim=1)
+    given = [normal(30, width, seed=5), directions, steep * normal(width, seed=6)]
+    given += [steep * normal(width, seed=7)] if on_messages else []
+    slope, results = normal(30, width, seed=8), []
+    for compute, dtype in ((reflected_sum, torch.float32), (plain_reflected_sum, torch.float64)):
+        leaves = [each.to(dtype).clone().requires_grad_() for each in given]
+        total = compute(places, *leaves)
+        total.backward(slope.to(dtype))
+        results.append([total.detach().double(), *(leaf.grad.double() for leaf in leaves)])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, atol=2e-4 * (1 + float(expected.abs().max())), rtol=0)
+    still = places.edges.row.new_zeros(30).index_fill(0, places.edges.row, 1) == 0
+    assert bool(still.any())
+    assert not bool(results[0][0][still].any())
 
 
 @pytest.mark.parametrize("steep", [1.0, 40.0])

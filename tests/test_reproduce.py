@@ -11,10 +11,12 @@ from statistics import mean, stdev
 from typing import Any, get_args
 
 import pytest
+from torch import Tensor
 
 from emea.cli import main
 from emea.data import Task
 from emea.em import Result
+from emea.encoders.rrea import RREA
 from emea.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
 from emea.methods import align
@@ -98,9 +100,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of all runs that are begun."""
     begun: list[Settings] = []
 
-    def counted(task: Task, settings: Settings, observe: Callable[[Any], None]) -> Result:
+    def counted(task: Task, settings: Settings, *more: Any) -> Result:
         begun.append(settings)
-        return align(task, settings, observe)
+        return align(task, settings, *more)
 
     monkeypatch.setattr(_cells, "align", counted)
     return begun
@@ -254,6 +256,34 @@ def test_an_item_measures_only_what_others_have_not(command: Command, tmp_path: 
     assert [(one.seed, one.em.encoder) for one in runs[8:]] == [(2, "rrea")]
 
 
+def test_items_made_together_are_those_made_one_by_one(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
+    command("fig5", "table2", "times", out=tmp_path / "together", splits="0")
+    assert len(runs) == 8
+    for name in ("fig5", "table2", "times"):
+        command(name, out=tmp_path / "apart", splits="0")
+    assert len(runs) == 16
+    for name in ("fig5", "table2"):
+        assert len({(tmp_path / way / f"{name}.csv").read_bytes() for way in ("together", "apart")}) == 1
+
+
+def test_runs_with_the_same_seeds_share_the_first_fit(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[int] = []
+    once = RREA._epoch
+
+    def counted(self: RREA, *given: Any) -> Tensor:
+        trained.append(self.epoch)
+        return once(self, *given)
+
+    monkeypatch.setattr(RREA, "_epoch", counted)
+    command("appendix-a", "fig5", out=tmp_path, splits="0")  # RREA at 5 and 30 %, the loop at 5 %
+    assert len(trained) == 2 * 10 + 2 * 3  # two first fits, and two rounds
+    alone, loop = (cell_of(tmp_path, f"{name}-zh-en-5-split-0") for name in ("rrea-sup", "emea-sup"))
+    assert loop["rounds"][0]["neural"] == alone["rounds"][0]["neural"]
+    assert loop["rounds"][0]["fitting"] > alone["rounds"][0]["fitting"]  # what was shared is counted
+
+
 def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", out=tmp_path, splits="0")
     command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
@@ -299,11 +329,11 @@ def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
     def begin(cell: Cell, number: int, count: int) -> None:
         begun.append((cell.split, number, count))
 
-    page, paths = reproduce("appendix-a", plan, begin, enough=lambda: bool(begun))
+    ((page, paths),) = reproduce(["appendix-a"], plan, begin, enough=lambda: bool(begun))
     assert begun == [(0, 0, 2)]
     assert page.rows[0]["hit@1"].endswith(" (1 of 2 splits)")
     assert all(path.exists() for path in paths)
-    page, _ = reproduce("appendix-a", plan, begin)
+    ((page, _),) = reproduce(["appendix-a"], plan, begin)
     assert begun[1:] == [(1, 0, 1)]
     assert "±" in page.rows[0]["hit@1"]
     assert "splits" not in page.rows[0]["hit@1"]

@@ -95,6 +95,9 @@ class TrainedEncoder(Encoder):
     def prepare(self, pairs: Links) -> None:
         """What a model must know of the pairs before a turn's first epoch, if anything."""
 
+    def look_around(self, pairs: Links) -> None:
+        """What changes between epochs, such as negatives that are looked up again; called before each of them."""
+
     def reliability(self, distance: Tensor) -> Tensor:
         """Weight of pairs found nearest, from the distance of their embeddings, [pairs]: 1, unless a model says so."""
         return torch.ones_like(distance)
@@ -129,6 +132,7 @@ class TrainedEncoder(Encoder):
         replay: Callable[[], Tensor] | None = None
         for epoch in range(self.epoch, epochs):
             draw.manual_seed(_mixed(seed, epoch))
+            self.look_around(pairs)
             if replay is None and self.alike and self.device.type == "cuda" and self.warm >= WARM_UP:
                 replay = self._recorded(pairs, draw)
             total = replay() if replay is not None else self._epoch(pairs, draw)
@@ -235,7 +239,7 @@ class TrainedEncoder(Encoder):
                 key: value.to("cpu" if key == "step" and not on_device else self.device).clone()
                 for key, value in _under(f"optimiser.{name}.", state).items()
             }
-        self.buffers = {name: value.to(self.device) for name, value in _under("buffer.", state).items()}
+        self.buffers = {name: value.to(self.device).clone() for name, value in _under("buffer.", state).items()}
         self.averages = {name: value.to(self.device).clone() for name, value in _under("average.", state).items()}
         self.fits, self.turn, self.epoch = state["place"].tolist()
         self.found = Links(*(state[f"found.{column}"] for column in ("source", "target", "weight"))).to(self.device)

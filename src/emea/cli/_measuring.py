@@ -74,7 +74,7 @@ def bench(  # noqa: PLR0917 - one parameter for each option
 
 
 def reproduce(  # noqa: PLR0917 - one parameter for each option
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(items())}.")],
+    names: Annotated[list[str], typer.Argument(help=f"Of {', '.join(items())}; several share their runs.")],
     data: Annotated[list[Path], typer.Option(help="Benchmark folder, such as dbp15k/zh_en; may be repeated.")],
     ratios: Annotated[str, typer.Option(help="Shares of the links given as seeds.")] = "0.01,0.05,0.1,0.2,0.3",
     splits: Annotated[str, typer.Option(help="Numbers of the random splits.")] = "0,1,2",
@@ -89,7 +89,7 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make one of the paper's tables or figures anew, with ours beside it; a second call goes on with what is missing.
+    """Make the paper's tables and figures anew, with ours beside them; a second call goes on with what is missing.
 
     emea reproduce table1 --data dbp15k/zh_en --ratios 0.05,0.3 --splits 0 --device cuda
     """
@@ -104,9 +104,10 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     )
     ends = time.monotonic() + 60 * minutes if minutes is not None else math.inf
     with cells_progress(shown=not quiet) as observers:
-        page, paths = make_anew(name, plan, observers.begin, observers.round, lambda: time.monotonic() > ends)
+        pages = make_anew(names, plan, observers.begin, observers.round, lambda: time.monotonic() > ends)
     if not quiet:
-        show_page(page, paths)
+        for page, paths in pages:
+            show_page(page, paths)
 
 
 def show_what_is_there(  # noqa: PLR0917 - one parameter for each option

@@ -130,8 +130,6 @@ class AliNet(TrainedEncoder):
         settings, graph = self.settings, self.graph
         h = self.output()
         left, right = graph.pairs(pairs)
-        if self.epoch % settings.refresh == 0:
-            self._look_around(pairs, h.detach())
         shape = (len(pairs), settings.negatives)
         apart = []
         for ends, others in ((left, self.buffers["near_target"]), (right, self.buffers["near_source"])):
@@ -147,11 +145,14 @@ class AliNet(TrainedEncoder):
             loss = loss + settings.relation_weight * self.relation_loss(h, generator)
         yield loss
 
-    def _look_around(self, pairs: Links, h: Tensor) -> None:
-        """The entities nearest to each pair's source and target, each in its own graph."""
-        source, target = self.graph.split(h).source, self.graph.split(h).target
-        self.buffers["near_source"] = nearest_alike(source, self.settings.near, pairs.source)
-        self.buffers["near_target"] = nearest_alike(target, self.settings.near, pairs.target) + self.graph.sources
+    def look_around(self, pairs: Links) -> None:
+        """The entities nearest to each pair's source and target, each in its own graph, now and then."""
+        if self.epoch % self.settings.refresh:
+            return
+        with torch.no_grad():
+            sides = self.embed()
+        self.buffers["near_source"] = nearest_alike(sides.source, self.settings.near, pairs.source)
+        self.buffers["near_target"] = nearest_alike(sides.target, self.settings.near, pairs.target) + self.graph.sources
 
     def relation_loss(self, h: Tensor, generator: torch.Generator) -> Tensor:
         """Σ_r mean over its triples of ‖h_s − h_o − r‖, estimated from triples drawn at random."""

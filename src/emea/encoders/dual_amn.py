@@ -15,7 +15,7 @@ from emea.contracts import PluginSettings, Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
 from emea.kernels.hardest import hardest_first
-from emea.kernels.messages import take
+from emea.kernels.reflections import reflected_sum
 from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
@@ -86,11 +86,9 @@ class DualAMN(ReflectionEncoder):
         return torch.cat([self._view(*each, directions) for each in zip(VIEWS, features, strict=True)], 1)
 
     def _view(self, view: str, features: Tensor, directions: Tensor) -> Tensor:
-        reflections, depths = self.reflections, [torch.tanh(features)]
+        depths = [torch.tanh(features)]
         for on_relation in self.parameters[f"{view}.attention"]:
-            attention = reflections.attention(take(directions @ on_relation, reflections.turned.column))
-            along = reflections.along(depths[-1], directions)
-            depths.append(torch.tanh(reflections.gather(attention, along, depths[-1], directions)))
+            depths.append(torch.tanh(reflected_sum(self.reflections, depths[-1], directions, on_relation)))
         h, proxies = torch.cat(depths, 1), self.parameters[f"{view}.proxies"]
         length = torch.linalg.vector_norm(h, dim=1, keepdim=True).clamp(min=SMALLEST)
         nearness = torch.softmax(h @ normalize(proxies, dim=1).T / length, 1)  # β

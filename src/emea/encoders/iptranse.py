@@ -54,6 +54,7 @@ class IPTransE(TrainedEncoder):
     """
 
     Settings: ClassVar[type[PluginSettings]] = IPTransESettings
+    alike: ClassVar[bool] = True
 
     @classmethod
     def features(cls, settings: PluginSettings) -> int:
@@ -129,9 +130,7 @@ class IPTransE(TrainedEncoder):
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
         """Batches of triples, each with the paths."""
-        if self.settings.near and self.epoch % self.settings.refresh == 0:
-            self._look_around()
-        order = torch.randperm(len(self.all_triples), generator=generator, device=self.device)
+        order = torch.argsort(torch.rand(len(self.all_triples), generator=generator, device=self.device))
         for rows in torch.split(order, self.settings.batch):
             triples = self.all_triples[rows]
             loss = self.triple_loss(triples, self.weight[rows], self.corrupted(triples, generator))
@@ -156,13 +155,16 @@ class IPTransE(TrainedEncoder):
         step = 1 + (torch.rand(entity.shape, generator=generator, device=self.device) * (size - 1)).long()
         return first + (entity - first + step.minimum((size - 1).clamp(min=1))) % size
 
-    def _look_around(self) -> None:
-        """The entities nearest to each, in its own graph."""
+    def look_around(self, pairs: Links) -> None:  # noqa: ARG002 - known since prepare
+        """The entities nearest to each, in its own graph, now and then."""
+        if not self.settings.near or self.epoch % self.settings.refresh:
+            return
         with torch.no_grad():
             sides = self.graph.split(self.vectors())
         near = nearest_alike(sides.source, self.settings.near), nearest_alike(sides.target, self.settings.near)
         width = min(near[0].shape[1], near[1].shape[1])
-        self.buffers["near"] = torch.cat([near[0][:, :width], near[1][:, :width] + self.graph.sources])
+        found = torch.cat([near[0][:, :width], near[1][:, :width] + self.graph.sources])
+        self.buffers.setdefault("near", found).copy_(found)  # where a recorded epoch reads it
 
     def triple_loss(self, triples: Tensor, weight: Tensor, negatives: Tensor) -> Tensor:
         """Weighted mean of relu(margin + E − E⁻)."""

@@ -14,7 +14,7 @@ from emea.contracts import PluginSettings, Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
 from emea.kernels.margin import margin_loss
-from emea.kernels.messages import take
+from emea.kernels.reflections import reflected_sum
 from emea.training import dropped, uniform
 
 
@@ -68,15 +68,10 @@ class RREA(ReflectionEncoder):
         return torch.cat([depth for view in views for depth in self._layers(view, directions)], 1)
 
     def _layers(self, view: Tensor, directions: Tensor) -> list[Tensor]:
-        reflections, depths = self.reflections, [torch.relu(view)]
+        depths = [torch.relu(view)]
         for on_message, on_relation in self.parameters["attention"].reshape(-1, 2, self.settings.dimension):
-            along = reflections.along(depths[-1], directions)  # h_j·r̂
-            bundle, tail = reflections.turned.column, reflections.edges.column
-            # v·M_r h_j = v·h_j − 2 (h_j·r̂)(v·r̂)
-            logits = take(depths[-1] @ on_message, tail)
-            logits = logits - 2 * along * take(directions @ on_message, bundle)
-            attention = reflections.attention(logits + take(directions @ on_relation, bundle))
-            depths.append(torch.relu(reflections.gather(attention, along, depths[-1], directions)))
+            gathered = reflected_sum(self.reflections, depths[-1], directions, on_relation, on_message)
+            depths.append(torch.relu(gathered))
         return depths
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:

@@ -13,6 +13,38 @@ from torch.autograd import Function
 
 from emea.kernels.devices import fused
 
+LONGEST = 64  # entries of a part
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The rows of a pattern that have entries, in parts of at most `LONGEST`: a program of a GPU takes one, so that
+    none has to go through the thousands of a busy row."""
+
+    rows: int
+    row: Tensor  # [parts]
+    begin: Tensor  # [parts] position of the first entry in the order
+    end: Tensor  # [parts]
+    whole: Tensor  # [parts] whether it is all of the row
+    start: Tensor  # [rows + 1] position of each row's first part, and the end
+    split: Tensor  # rows of several parts
+
+    @classmethod
+    def build(cls, start: Tensor) -> Parts:
+        """Cut rows that begin at `start`, [rows + 1]."""
+        size = start[1:] - start[:-1]
+        count = (size + LONGEST - 1) // LONGEST
+        first = torch.nn.functional.pad(count.cumsum(0), (1, 0))
+        row = torch.repeat_interleave(torch.arange(len(count), device=start.device), count)
+        begin = start[row] + LONGEST * (torch.arange(len(row), device=start.device) - first[row])
+        end = torch.minimum(begin + LONGEST, start[row + 1])
+        return cls(len(count), row, begin, end, count[row] == 1, first, (count > 1).nonzero()[:, 0])
+
+    @property
+    def columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Row, begin, end and whether it is whole, of each."""
+        return self.row, self.begin, self.end, self.whole
+
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -49,6 +81,11 @@ class Pattern:
     def sorted_column(self) -> Tensor:
         """The columns in order, [entries]."""
         return self.sorted(self.column)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The rows in parts."""
+        return Parts.build(self.start)
 
     @cached_property
     def transposed(self) -> Pattern:
@@ -157,6 +194,10 @@ class _Products(Function):
 
 
 def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
+    kernels = fused(features)
+    if kernels is not None:
+        sums: Tensor = kernels.weighted_sum(pattern.parts, pattern.order, pattern.sorted_column, values, features)
+        return sums
     if features.device.type not in {"cpu", "cuda"}:
         return plain_sum(pattern, values, features)
     if features.device.type == "cpu" and features.dtype == torch.float32:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from emea import plugins
@@ -28,18 +28,18 @@ def item(name: str) -> Item:
 
 
 def reproduce(
-    name: str,
+    names: Sequence[str],
     plan: Plan,
     begin: Callable[[Cell, int, int], None] | None = None,
     watch: Callable[[Step], None] | None = None,
     enough: Callable[[], bool] = lambda: False,
-) -> tuple[Page, list[Path]]:
-    """Measure what is missing until it is enough, and write the page: what it says, and the files.
+) -> list[tuple[Page, list[Path]]]:
+    """Measure what is missing until it is enough, and write the pages: what each says, and its files.
 
     `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
     """
-    chosen, measured = item(name), Measured(plan)
-    wanted = list(dict.fromkeys(chosen.cells(plan)))  # each once
+    chosen, measured = [item(name) for name in dict.fromkeys(names)], Measured(plan)
+    wanted = _by_seeds(cell for one in chosen for cell in one.cells(plan))
     measured.check(wanted)
     cells = [cell for cell in wanted if not measured.load(cell)]
     for number, cell in enumerate(cells):
@@ -48,5 +48,13 @@ def reproduce(
         if begin is not None:
             begin(cell, number, len(cells))
         measured.measure(cell, watch)
-    page = chosen.page(measured)
-    return page, page.write(plan.folder, measured.made)
+    pages = [one.page(measured) for one in chosen]
+    return [(page, page.write(plan.folder, measured.made)) for page in pages]
+
+
+def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:
+    """Each cell once, those with the same seeds together: they share fits."""
+    groups: dict[tuple[str, float, int], dict[Cell, None]] = {}
+    for cell in cells:
+        groups.setdefault((cell.data, cell.ratio, cell.split), {})[cell] = None
+    return [cell for group in groups.values() for cell in group]

@@ -19,13 +19,13 @@ from torch import Tensor
 
 from emea import __version__
 from emea.bench import machine
-from emea.em import Round
+from emea.em import Fitting, Round, State
 from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
 from emea.formats import read_benchmark
 from emea.formats._files import writing
 from emea.methods import Step, align
-from emea.settings import load
+from emea.settings import EMEA, Settings, load
 
 FORMAT = 1  # of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
@@ -94,6 +94,7 @@ class Measured:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.found: dict[Cell, dict[str, Any]] = {}
+        self.first_fits = FirstFits()
 
     def load(self, cell: Cell) -> bool:
         """Whether the folder has the cell, measured with these very settings."""
@@ -133,16 +134,19 @@ class Measured:
         assert reference is not None
         settings = load(cell.system.preset, assignments=self._changes(cell), device=self.plan.device, seed=cell.split)
         rounds: list[dict[str, float]] = []
+        first = self.first_fits.of(cell, settings)
 
         def observe(ended: Step) -> None:
             record = {"seconds": ended.seconds}
             if isinstance(ended, Round):
                 record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
+            if not rounds:
+                first.end(record)
             rounds.append(record)
             if watch is not None:
                 watch(ended)
 
-        result = align(task, settings, observe)
+        result = align(task, settings, observe, first.state, first.watch)
         measures = evaluate(result, reference)
         found = {
             "machine": f"emea {__version__}, torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
@@ -218,6 +222,48 @@ class Measured:
     def made(self) -> str:
         """On what the cells were measured, and by which emea."""
         return "; ".join(sorted({run["machine"] for run in self.found.values()})) or "nothing measured"
+
+
+class FirstFits:
+    """Fits of an encoder to the seeds, which runs that differ only in what follows share instead of repeating them."""
+
+    def __init__(self) -> None:
+        self.graphs: tuple[str, float, int] | None = None
+        self.known: dict[str, FirstFit] = {}
+
+    def of(self, cell: Cell, settings: Settings) -> FirstFit:
+        """The one that a run begins with; only those of the present graphs and seeds are kept."""
+        graphs = (cell.data, cell.ratio, cell.split)
+        if graphs != self.graphs:
+            self.graphs, self.known = graphs, {}
+        if settings.method != EMEA or settings.probability.fit_to != "validation":  # which seeds are hidden depends
+            return FirstFit()
+        encoder = settings.encoder_settings().model_dump_json()
+        made_of = [settings.em.encoder, encoder, settings.evidence.model_dump_json(), settings.seed]
+        return self.known.setdefault(repr(made_of), FirstFit())
+
+
+class FirstFit:
+    """The state at the end of such a fit, and how long it took."""
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self.seconds: float | None = None
+        self.reached: State | None = None
+
+    def watch(self, fitting: Fitting) -> None:
+        """Keep the state at the end of each turn; that of the last one stays."""
+        progress = fitting.progress
+        if fitting.round == 0 and fitting.state is not None and progress.epoch == progress.epochs:
+            self.reached = fitting.state()
+
+    def end(self, record: dict[str, float]) -> None:
+        """After the first round: a run that went on from the fit is told its time; from now on others may."""
+        if self.state is not None and self.seconds is not None:
+            record["seconds"] += self.seconds
+            record["fitting"] += self.seconds
+        elif self.reached is not None:
+            self.state, self.seconds = self.reached, record["fitting"]
 
 
 def packed(ranks: Tensor) -> str:

@@ -1,8 +1,4 @@
-"""Kernels for GPUs, in Triton: what takes several passes over memory with torch alone, in one.
-
-Each has a twin in plain torch that every other device uses: `plain_product` and `edge_softmax` in `messages`,
-`plain_margin_loss` in `margin`, `plain_hardest_first` in `hardest`. Imported only where `usable` says so.
-"""
+"""The losses of RREA and Dual-AMN: twins of `margin.plain_margin_loss` and `hardest.plain_hardest_first`."""
 
 from __future__ import annotations
 
@@ -14,8 +10,6 @@ from torch import Tensor
 from emea.kernels.hardest import SMALLEST_LOG
 
 REPEATS = 4  # rows of the margin loss that one program takes: they share a pair
-ENTRIES = 16  # products that one program makes
-ROWS, LANES = 8, 16  # entities that one program takes, and edges of each looked at together
 CHUNK = 2048  # columns of a row looked at together
 
 
@@ -75,87 +69,6 @@ def _margin_loss(
     tl.atomic_add(gradient + left * width + lane, of_x, mask=inside)
     tl.atomic_add(gradient + right * width + lane, of_y, mask=inside)
     tl.atomic_add(loss, total)
-
-
-def product(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """What `messages.plain_product` computes: left[row] · right[column], [entries]."""
-    result = left.new_empty(len(row))
-    if len(row):
-        block = min(128, triton.next_power_of_2(left.shape[1]))
-        grid = (triton.cdiv(len(row), ENTRIES),)
-        _product[grid](
-            row, column, left.contiguous(), right.contiguous(), result, len(row), left.shape[1], ENTRIES, block
-        )
-    return result
-
-
-@triton.jit
-def _product(row, column, left, right, result, count, width: tl.constexpr, ENTRIES: tl.constexpr, BLOCK: tl.constexpr):
-    entry = tl.program_id(0) * ENTRIES + tl.arange(0, ENTRIES)
-    real = entry < count
-    first = tl.load(row + entry, mask=real, other=0)[:, None] * width
-    second = tl.load(column + entry, mask=real, other=0)[:, None] * width
-    total = tl.zeros([ENTRIES], tl.float32)
-    for start in range(0, width, BLOCK):
-        lane = start + tl.arange(0, BLOCK)[None, :]
-        inside = real[:, None] & (lane < width)
-        x = tl.load(left + first + lane, mask=inside, other=0.0)
-        y = tl.load(right + second + lane, mask=inside, other=0.0)
-        total += tl.sum(x * y, 1)
-    tl.store(result + entry, total, mask=real)
-
-
-def softmax(start: Tensor, logits: Tensor) -> Tensor:
-    """exp(logit) over the sum of its row, [entries]; the rows begin at `start`."""
-    result, rows = torch.empty_like(logits), len(start) - 1
-    _softmax[(triton.cdiv(rows, ROWS),)](start, logits.contiguous(), result, rows, ROWS, LANES, num_warps=1)
-    return result
-
-
-@triton.jit
-def _softmax(start, logits, result, rows, ROWS: tl.constexpr, LANES: tl.constexpr):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    first = tl.load(start + row, mask=row < rows, other=0)[:, None]
-    last = tl.load(start + row + 1, mask=row < rows, other=0)[:, None]
-    longest = tl.max(last - first)
-    peak = tl.full([ROWS, 1], -1e30, tl.float32)
-    total = tl.zeros([ROWS, 1], tl.float32)
-    for begin in range(0, longest, LANES):
-        entry = first + begin + tl.arange(0, LANES)[None, :]
-        value = tl.load(logits + entry, mask=entry < last, other=-1e30)
-        higher = tl.maximum(peak, tl.max(value, 1)[:, None])
-        total = total * tl.exp(peak - higher) + tl.sum(tl.exp(value - higher), 1)[:, None]
-        peak = higher
-    for begin in range(0, longest, LANES):
-        entry = first + begin + tl.arange(0, LANES)[None, :]
-        value = tl.load(logits + entry, mask=entry < last, other=-1e30)
-        tl.store(result + entry, tl.exp(value - peak) / total, mask=entry < last)
-
-
-def softmax_gradient(start: Tensor, share: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient in the logits, from that in the shares, [entries]."""
-    result, rows = torch.empty_like(share), len(start) - 1
-    grid = (triton.cdiv(rows, ROWS),)
-    _softmax_gradient[grid](start, share, gradient.contiguous(), result, rows, ROWS, LANES, num_warps=1)
-    return result
-
-
-@triton.jit
-def _softmax_gradient(start, share, gradient, result, rows, ROWS: tl.constexpr, LANES: tl.constexpr):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    first = tl.load(start + row, mask=row < rows, other=0)[:, None]
-    last = tl.load(start + row + 1, mask=row < rows, other=0)[:, None]
-    longest = tl.max(last - first)
-    mean = tl.zeros([ROWS, 1], tl.float32)
-    for begin in range(0, longest, LANES):
-        entry = first + begin + tl.arange(0, LANES)[None, :]
-        alpha = tl.load(share + entry, mask=entry < last, other=0.0)
-        mean += tl.sum(alpha * tl.load(gradient + entry, mask=entry < last, other=0.0), 1)[:, None]
-    for begin in range(0, longest, LANES):
-        entry = first + begin + tl.arange(0, LANES)[None, :]
-        alpha = tl.load(share + entry, mask=entry < last, other=0.0)
-        slope = tl.load(gradient + entry, mask=entry < last, other=0.0)
-        tl.store(result + entry, alpha * (slope - mean), mask=entry < last)
 
 
 def hardest_first(losses: Tensor, own: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:

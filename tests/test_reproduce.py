@@ -21,6 +21,7 @@ from emea.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
 from emea.methods import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
+from emea.reproduce._cells import Measured
 from emea.reproduce._pages import Verdict
 from emea.settings import Settings, load
 
@@ -221,10 +222,23 @@ def test_figures_show_the_means_of_the_cells(command: Command, results: Path) ->
 def test_where_nothing_draws_the_figure_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     figure = {"mark": "point", "data": {"values": [{"x": 1}]}}
-    paths = Page("fig9", "Figure 9", "", [{"x": "1"}], figures={"fig9": figure}).write(tmp_path, "by hand")
+    measured = Measured(Plan((Path("far/zh_en"),), (0.05, 0.3), (0, 1), ("fast",), "cpu", tmp_path, ("em.rounds=1",)))
+    paths = Page("fig9", "Figure 9", "", [{"x": "1"}], figures={"fig9": figure}).write(measured)
     assert sorted(paths) == sorted(tmp_path.iterdir())
     assert [path.name for path in paths] == ["fig9.md", "fig9.csv", "fig9.json"]
     assert json.loads((tmp_path / "fig9.json").read_text()) == figure
+    command = "emea reproduce fig9 --data zh_en --ratios 0.05,0.3 --splits 0,1 --preset fast --set 'em.rounds=1'"
+    assert f"Made by `{command}`; nothing measured." in (tmp_path / "fig9.md").read_text()
+
+
+def test_one_page_shows_all_that_was_made(command: Command, results: Path) -> None:
+    for name in ("fig5", "fig7", "table2"):
+        command(name)
+    links = re.findall(r"\]\(([^)]+)\)", (results / "README.md").read_text())
+    assert {"fig5.md", "fig5.svg", "fig7.md", "fig7-mr.svg", "fig7.svg", "table2.md"} <= {*links}
+    assert {*links} == {path.name for path in results.glob("*.md")} - {"README.md"} | {
+        p.name for p in results.glob("*.svg")
+    }
 
 
 # --- cells are measured once ---
@@ -315,7 +329,7 @@ def test_without_any_time_no_run_is_begun_and_the_page_says_so(
 ) -> None:
     monkeypatch.setattr(_cells, "align", never)
     command(name, "--minutes", "0", out=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.md", f"{name}.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.md", f"{name}.csv", "README.md"}
     markdown = (tmp_path / f"{name}.md").read_text()
     assert "nothing measured" in markdown
     assert "| not measured |" in markdown

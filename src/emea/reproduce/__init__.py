@@ -10,7 +10,7 @@ from emea.errors import SettingsError
 from emea.methods import Step
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Page
+from emea.reproduce._pages import Page, write_overview
 
 __all__ = ["Cell", "Page", "Plan", "item", "items", "reproduce"]
 
@@ -48,8 +48,9 @@ def reproduce(
         if begin is not None:
             begin(cell, number, len(cells))
         measured.measure(cell, watch)
-    pages = [one.page(measured) for one in chosen]
-    return [(page, page.write(plan.folder, measured.made)) for page in pages]
+    made = [(page, page.write(measured)) for page in (one.page(measured) for one in chosen)]
+    write_overview(plan.folder, {name: item(name).title for name in items()})
+    return made
 
 
 def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:

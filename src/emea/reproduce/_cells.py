@@ -73,6 +73,13 @@ class Plan:
     folder: Path
     changes: tuple[str, ...] = ()  # settings changed in all runs
 
+    def command(self, name: str) -> str:
+        """What makes a table or figure by this plan."""
+        options = [f"--data {folder}" for folder in self.sets]
+        options += [f"--ratios {','.join(f'{ratio:g}' for ratio in self.ratios)}"]
+        options += [f"--splits {','.join(map(str, self.splits))}", *(f"--preset {preset}" for preset in self.presets)]
+        return " ".join(["emea reproduce", name, *options, *(f"--set '{change}'" for change in self.changes)])
+
     @property
     def sets(self) -> dict[str, Path]:
         """The benchmark folders by name."""

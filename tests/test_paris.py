@@ -387,6 +387,16 @@ def test_own_factor_of_agreement_is_the_same_from_both_sides(toy: Toy, prior: tu
     agree({(t, s): value for (s, t), value in there.items()}, back)
 
 
+@given(toys(), st.sampled_from(["own", "blanket"]), st.sampled_from(PRIORS))
+@SMALL
+def test_one_look_tells_what_two_would(toy: Toy, scope: str, prior: tuple[float, float]) -> None:
+    rule = PARISSettings(evidence="both", scope=scope, prior=prior[0], prior_strength=prior[1])
+    pairs = sorted(toy.forward)
+    there, back = PARIS(task_of(toy), rule, torch.device("cpu")).factors_both_ways(beliefs_of(toy, pairs), NOWHERE)
+    agree(dict(zip(pairs, there.tolist(), strict=True)), rule_factors(toy, rule))
+    agree({(t, s): value for (s, t), value in zip(pairs, back.tolist(), strict=True)}, rule_factors(toy.swap(), rule))
+
+
 @pytest.mark.parametrize("scope", ["own", "blanket"])
 @pytest.mark.parametrize("mode", MODES)
 def test_without_evidence_every_factor_is_zero(mode: str, scope: str) -> None:

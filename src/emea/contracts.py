@@ -93,7 +93,7 @@ class Rule(ABC):
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
     indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, where it has more than one
-    symmetric: bool = False  # says the same of each pair seen from either side, and need be asked from one only
+    twofold: bool = False  # one look tells what it says from either side: it is asked for both at once
 
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
@@ -103,6 +103,10 @@ class Rule(ABC):
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', less the same
         sum with y_e = none, for which g at e is 0; [pairs], or [pairs, indicators]."""
+
+    def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
+        """The same from either side, of a rule that is `twofold`."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

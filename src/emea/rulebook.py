@@ -35,8 +35,8 @@ class Rulebook:
         self.entities = [len(graph.entities) - graph.values for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
         self.forward = self._rules(settings.em.rules, task, device)
-        lopsided = [name for name, rule in self.forward.items() if not rule.symmetric]
-        self.backward = self._rules(lopsided if self.both_ways else [], task.swap(), device)
+        onefold = [name for name, rule in self.forward.items() if not rule.twofold]
+        self.backward = self._rules(onefold if self.both_ways else [], task.swap(), device)
 
     def _rules(self, names: Sequence[str], task: Task, device: torch.device) -> dict[str, Rule]:
         return {
@@ -48,8 +48,7 @@ class Rulebook:
         rivals, which are not believed in."""
         rivals = nearest_only(nearest[nearest.touches(known)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
-        forward = _said(self.forward, judged, embeddings)
-        backward = {**forward, **_said(self.backward, judged.swap(), embeddings.swap())} if self.both_ways else {}
+        forward, backward = self._said(judged, embeddings)
         learning, sides = [], []
         for counts, said, seen, labelled, entities in (
             (True, forward, judged, known.source, self.entities[0]),
@@ -64,6 +63,20 @@ class Rulebook:
                 learning.append((factors[own], most_likely(judged_alone)))
         return Said(sides[0], sides[1], learning)
 
+    def _said(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """What each rule says of each pair, forward and, where both ways count, backward."""
+        forward, backward = {}, {}
+        for name, rule in self.forward.items():
+            if self.both_ways and rule.twofold:
+                ahead, back = rule.factors_both_ways(beliefs, embeddings)
+                backward[name] = _checked(name, rule, back, beliefs)
+            else:
+                ahead = rule.factors(beliefs, embeddings)
+            forward[name] = _checked(name, rule, ahead, beliefs)
+        for name, rule in self.backward.items():
+            backward[name] = _checked(name, rule, rule.factors(beliefs.swap(), embeddings.swap()), beliefs)
+        return forward, backward
+
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
@@ -73,17 +86,14 @@ class Rulebook:
         return Factors(beliefs.candidates, torch.cat([said[name] for name in self.forward], 1), none, slack)
 
 
-def _said(rules: dict[str, Rule], beliefs: Counterparts, embeddings: Embeddings) -> dict[str, Tensor]:
-    """What each rule says of each pair, [pairs, indicators] each."""
-    said = {}
-    for name, rule in rules.items():
-        values = rule.factors(beliefs, embeddings).double()
-        values = values[:, None] if values.ndim == 1 else values
-        expected = [len(beliefs.forward), len(rule.indicators)]
-        if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
-            raise PluginError(f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers")
-        said[name] = values
-    return said
+def _checked(name: str, rule: Rule, values: Tensor, beliefs: Counterparts) -> Tensor:
+    """What a rule says of each pair, [pairs, indicators], if it is what the contract says."""
+    values = values.double()
+    values = values[:, None] if values.ndim == 1 else values
+    expected = [len(beliefs.forward), len(rule.indicators)]
+    if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
+        raise PluginError(f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers")
+    return values
 
 
 def weight_names(settings: Settings) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -18,6 +19,7 @@ from emea.kernels.segments import segment_best, segment_sum
 SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
 
 BLOCK = 2**20  # edges looked at at a time
+Side = Literal["source", "target"]
 ITSELF = -1  # stands for the pair itself as evidence, where a triple joins an entity with itself
 
 
@@ -52,18 +54,28 @@ class PARIS(Rule):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, PARISSettings)
         self.settings = settings
-        self.symmetric = settings.evidence == "both" and settings.scope == "own"
+        self.twofold = settings.evidence == "both"  # then the same triples speak for a pair from either side
         self.source, self.target = Edges.build(task.source, device), Edges.build(task.target, device)
         self.source_functionality = self.source.inverse_functionality()
         self.target_functionality = self.target.inverse_functionality()
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002 - beliefs are enough
         """g at the entity itself and, for the blanket, what y_e = e' adds to the factors of its neighbours, [pairs]."""
+        return self._seen_from(beliefs, ("source",))[0]
+
+    def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+        """g at the entity is the same from either side; what is added to the neighbours' factors is not."""
+        forward, backward = self._seen_from(beliefs, ("source", "target"))
+        return forward, backward
+
+    def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)
         support = self._join(beliefs, rows, weight)
         log_none = segment_sum(support.toward, support.pair, len(beliefs.candidates))  # log Π
         own = 1 - torch.exp(log_none)
-        return own + self._neighbours(beliefs, rows, support, log_none) if self.settings.scope == "blanket" else own
+        if self.settings.scope == "own":
+            return [own] * len(sides)
+        return [own + self._neighbours(beliefs, rows, support, log_none, side) for side in sides]
 
     def evidence(self, beliefs: Counterparts) -> tuple[Tensor, Tensor]:
         """Rows of the pairs that count as equal, and how surely, [evidence] each."""
@@ -126,25 +138,31 @@ class PARIS(Rule):
         certainty = torch.cat([evidence.equal.weight, target.new_ones(1)])[equal]  # ITSELF is the last
         toward = log_term(relation, target_relation, certainty)
         back = log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0)
-        return pair + offset, equal, self.source.tail[edge], toward, back
+        return pair + offset, equal, toward, back
 
-    def _neighbours(self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor) -> Tensor:
-        """Σ over the neighbours n of e, expected over y_n: g at n with y_e = e' less g at n with y_e = none, [pairs].
+    def _neighbours(
+        self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor, side: Side
+    ) -> Tensor:
+        """Σ over the neighbours n of e, expected over y_n: g at n with y_e = e' less g at n with y_e = none, [pairs];
+        e and n are of one side.
 
         With B the product over all other neighbours of n, and t that of e alone: (1 − B·t) − (1 − B) = B·(1 − t).
         """
-        pairs, entities = beliefs.candidates, self.source.entities
-        support = support.without_itself()
+        pairs, support = beliefs.candidates, support.without_itself()
+        entity, entities, belief = pairs.source, self.source.entities, beliefs.forward
+        if side == "target":
+            entity, entities, belief = pairs.target, self.target.entities, beliefs.backward
         key, group = torch.unique(support.pair * len(rows) + support.equal, return_inverse=True)
         log_term = segment_sum(support.back, group, len(key))  # log t for each (pair, evidence)
         pair, equal = key // len(rows), key % len(rows)
         # what e itself, as currently believed, adds to the factor at (n, n'): to be taken out of B
-        key, group = torch.unique(support.pair * entities + support.neighbour, return_inverse=True)
+        neighbour = entity[rows[support.equal]]
+        key, group = torch.unique(support.pair * entities + neighbour, return_inverse=True)
         from_neighbour = segment_sum(support.toward, group, len(key))
-        position = lookup(key, rows[equal] * entities + pairs.source[pair])
+        position = lookup(key, rows[equal] * entities + entity[pair])
         present = torch.where(position >= 0, from_neighbour[position.clamp(min=0)], 0.0)
         log_others = (log_none[rows[equal]] - present).clamp(max=0.0)
-        weight = beliefs.forward[rows[equal]].double()
+        weight = belief[rows[equal]].double()
         if self.settings.evidence == "best":
             weight = torch.ones_like(weight)
         return segment_sum(weight * torch.exp(log_others) * (1 - torch.exp(log_term)), pair, len(pairs))
@@ -185,14 +203,13 @@ class _Support:
 
     pair: Tensor  # row of (e, e')
     equal: Tensor  # which evidence (n, n') is, or ITSELF
-    neighbour: Tensor  # n
     toward: Tensor  # log of its term in the factor at (e, e')
     back: Tensor  # log of its term in the factor at (n, n'), were (e, e') certain
 
     def without_itself(self) -> _Support:
         """The rows whose neighbour is another entity."""
         rows = self.equal != ITSELF
-        return _Support(self.pair[rows], self.equal[rows], self.neighbour[rows], self.toward[rows], self.back[rows])
+        return _Support(self.pair[rows], self.equal[rows], self.toward[rows], self.back[rows])
 
 
 def _starts(count: Tensor) -> Tensor:

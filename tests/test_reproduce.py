@@ -23,7 +23,7 @@ from emea.methods import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._cells import Measured
 from emea.reproduce._pages import Verdict
-from emea.settings import Settings, load
+from emea.settings import PRESETS, Settings, load
 
 QUICK = (
     "em.rounds=2",
@@ -305,6 +305,16 @@ def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs
     assert {row["round"] for row in rows_of(tmp_path / "fig5.csv")} == {"0", "1"}
     command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
     assert len(runs) == 2
+
+
+def test_a_cell_of_other_defaults_is_not_taken(
+    command: Command, tmp_path: Path, runs: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    monkeypatch.setitem(PRESETS, "paper", {**PRESETS["paper"], "matching": {"minimum": 0.1}})
+    command("fig5", out=tmp_path, splits="0")
+    command("fig5", out=tmp_path, splits="0")
+    assert [one.matching.minimum for one in runs] == [0.0, 0.1]
 
 
 def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path, runs: list[Settings]) -> None:

@@ -27,7 +27,7 @@ from emea.formats._files import writing
 from emea.methods import Step, align
 from emea.settings import EMEA, Settings, load
 
-FORMAT = 1  # of a record
+FORMAT = 2  # of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
 POOL = "test targets"  # as in published tables
 
@@ -125,7 +125,7 @@ class Measured:
         if any(change.split("=")[0].strip() == "method" for change in self.plan.changes):
             raise SettingsError("the methods are those of the table: they cannot be set")
         for cell in cells:
-            load(cell.system.preset, assignments=self._changes(cell), device=self.plan.device)
+            self._settings(cell)
 
     def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
         """Run the cell and keep it."""
@@ -139,7 +139,7 @@ class Measured:
     def _measure(self, cell: Cell, watch: Callable[[Step], None] | None) -> dict[str, Any]:
         task, reference = read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
         assert reference is not None
-        settings = load(cell.system.preset, assignments=self._changes(cell), device=self.plan.device, seed=cell.split)
+        settings = self._settings(cell)
         rounds: list[dict[str, float]] = []
         first = self.first_fits.of(cell, settings)
 
@@ -173,16 +173,18 @@ class Measured:
             found["compatibility"] = compatibility(result, reference)
         return found
 
-    def _changes(self, cell: Cell) -> list[str]:
-        return [*self.plan.changes, *cell.system.changes]
+    def _settings(self, cell: Cell) -> Settings:
+        changes = [*self.plan.changes, *cell.system.changes]
+        return load(cell.system.preset, assignments=changes, device=self.plan.device, seed=cell.split)
 
     def _made_of(self, cell: Cell) -> list[Any]:
-        """What a record must be made of to be taken: its form, the files, the split, and the settings."""
+        """What a record must be made of to be taken: its form, the files, the split, and all settings but the device,
+        defaults included."""
         files = sorted(
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
         )
-        digest = hashlib.sha256(repr(files).encode()).hexdigest()[:12]
-        return [FORMAT, digest, cell.ratio, cell.split, cell.system.preset, *self._changes(cell)]
+        settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
+        return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings)]
 
     def _path(self, cell: Cell) -> Path:
         slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
@@ -229,6 +231,10 @@ class Measured:
     def made(self) -> str:
         """On what the cells were measured, and by which emea."""
         return "; ".join(sorted({run["machine"] for run in self.found.values()})) or "nothing measured"
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
 
 
 class FirstFits:

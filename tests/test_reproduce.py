@@ -314,7 +314,7 @@ def test_a_cell_of_other_defaults_is_not_taken(
     monkeypatch.setitem(PRESETS, "paper", {**PRESETS["paper"], "matching": {"minimum": 0.1}})
     command("fig5", out=tmp_path, splits="0")
     command("fig5", out=tmp_path, splits="0")
-    assert [one.matching.minimum for one in runs] == [0.0, 0.1]
+    assert [one.matching.minimum for one in runs] == [0.5, 0.1]
 
 
 def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path, runs: list[Settings]) -> None:

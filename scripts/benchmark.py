@@ -221,7 +221,7 @@ validation pairs not looked at, unlabelled are all other entities of both graphs
 *known sources* counts links whose source the reference contains, *strict* counts every link. Decodings: `csls` ranks by
 the encoder alone, `transport` by its probabilities after Sinkhorn, `probability` by the final beliefs of the loop,
 which is what `candidates.tsv` holds. Time is from files to files, start of the interpreter and evaluation included.
-The paper's own tables and figures, made anew with ours beside them: [reproduce](reproduce/README.md).
+The paper's own tables and figures, made anew with ours beside them: [reproduce](reproduce/overview.md).
 
 ## DBP15K zh_en, 5 % seeds, splits 0–2
 

@@ -109,6 +109,17 @@ class TestRule:
         factors = self.build(name, task).factors(known, space(task)).reshape(*certain.shape, -1).sum(2)
         assert factors[task.seeds.source, task.seeds.target].mean() > factors.mean()
 
+    def test_one_look_of_a_twofold_rule_tells_what_two_would(self, name: str, task: Task) -> None:
+        rule, believed, where = self.build(name, task), beliefs(task), space(task)
+        if rule.twofold:
+            ahead, back = rule.factors_both_ways(believed, where)
+            torch.testing.assert_close(ahead, rule.factors(believed, where))
+            turned = self.build(name, task.swap()).factors(believed.swap(), where.swap())
+            torch.testing.assert_close(back, turned)
+        else:
+            with pytest.raises(NotImplementedError):
+                rule.factors_both_ways(believed, where)
+
     def test_asking_changes_nothing(self, name: str, task: Task) -> None:
         rule, believed = self.build(name, task), beliefs(task)
         before = believed.forward.clone()

@@ -61,24 +61,24 @@ def test_weighted_sum(width: int, turned: bool) -> None:
 
 
 def reflections(entities: int, bundles: int, edges: int) -> Reflections:
-    """Edges between entities, each with one of few bundles; one entity has most of the edges."""
-    places = pattern(entities, entities, edges, seed=2)
-    bundle = torch.randint(bundles, (edges,), generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    """Edges between entities. One is the head of a third of them, one the tail of another, and one bundle has half;
+    most entities and bundles have few."""
+    draw = torch.Generator().manual_seed(2)
+    row, column = (torch.randint(entities // 2, (edges,), generator=draw) * 2 for _ in range(2))
+    row[: edges // 3], column[edges // 3 : 2 * edges // 3] = 4, 6
+    key = torch.sort(row * entities + column).values
+    places = Pattern((key // entities).to(DEVICE), (key % entities).to(DEVICE), (entities, entities))
+    bundle = torch.randint(bundles, (edges,), generator=draw)
+    bundle[torch.rand(edges, generator=draw) < 0.5] = 3
+    bundle = bundle.to(DEVICE)
     message, which = torch.unique(places.column * bundles + bundle, return_inverse=True)
     carried = Pattern(message // bundles, message % bundles, (entities, bundles))
-    return Reflections(places, Pattern(places.row, bundle, (entities, bundles)), carried, which, carried)
+    return Reflections(places, Pattern(places.row, bundle, (entities, bundles)), carried, which)
 
 
-@pytest.mark.parametrize("width", [4, 100])
-@pytest.mark.parametrize("steep", [0.3, 5.0])
-@pytest.mark.parametrize("on_messages", [False, True])
-def test_reflected_sum_and_its_gradients(width: int, steep: float, on_messages: bool) -> None:
-    places = reflections(30, 5, 500)
-    assert int(torch.bincount(places.edges.row).max()) > 2 * LONGEST
-    directions = torch.nn.functional.normalize(normal(5, width, seed=4), dim=1)
-    given = [normal(30, width, seed=5), directions, steep * normal(width, seed=6)]
-    given += [steep * normal(width, seed=7)] if on_messages else []
-    slope, results = normal(30, width, seed=8), []
+def check_reflected_sum(places: Reflections, given: list[Tensor]) -> Tensor:
+    """The sum and its gradients, in single precision by kernels, beside the plain ones in double; returns the sum."""
+    slope, results = normal(*given[0].shape, seed=8), []
     for compute, dtype in ((reflected_sum, torch.float32), (plain_reflected_sum, torch.float64)):
         leaves = [each.to(dtype).clone().requires_grad_() for each in given]
         total = compute(places, *leaves)
@@ -86,9 +86,59 @@ def test_reflected_sum_and_its_gradients(width: int, steep: float, on_messages: 
         results.append([total.detach().double(), *(leaf.grad.double() for leaf in leaves)])
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, atol=2e-4 * (1 + float(expected.abs().max())), rtol=0)
-    still = places.edges.row.new_zeros(30).index_fill(0, places.edges.row, 1) == 0
+    return results[0][0]
+
+
+def drawn_features(entities: int, bundles: int, width: int, steep: float, vectors: int = 2) -> list[Tensor]:
+    """Features, directions, and vectors of the attention."""
+    directions = torch.nn.functional.normalize(normal(bundles, width, seed=4), dim=1)
+    return [normal(entities, width, seed=5), directions, *(steep * normal(width, seed=6 + n) for n in range(vectors))]
+
+
+@pytest.mark.parametrize("width", [4, 100])
+@pytest.mark.parametrize("steep", [0.3, 5.0])
+@pytest.mark.parametrize("vectors", [1, 2])
+def test_reflected_sum_and_its_gradients(width: int, steep: float, vectors: int) -> None:
+    places = reflections(30, 40, 500)
+    for parts in (places.edges.parts, places.edges.transposed.parts, places.turned.transposed.parts):
+        assert bool(parts.whole.any())
+        assert len(parts.split)
+    total = check_reflected_sum(places, drawn_features(30, 40, width, steep, vectors))
+    still = torch.bincount(places.edges.row, minlength=30) == 0
     assert bool(still.any())
-    assert not bool(results[0][0][still].any())
+    assert not bool(total[still].any())
+
+
+def test_reflected_sum_of_an_entity_with_very_many_edges() -> None:
+    places = reflections(30, 40, 3600)
+    assert int(torch.bincount(places.edges.row).max()) > 17 * LONGEST
+    check_reflected_sum(places, drawn_features(30, 40, 8, 1.0))
+
+
+def test_reflected_sum_of_features_that_are_not_contiguous() -> None:
+    places, given = reflections(30, 40, 500), drawn_features(30, 40, 8, 1.0)
+    apart = [torch.stack([each, each], -1)[..., 0] for each in given]
+    assert not apart[0].is_contiguous()
+    torch.testing.assert_close(reflected_sum(places, *apart), reflected_sum(places, *given))
+
+
+def test_reflected_sum_without_edges() -> None:
+    none = torch.zeros(0, dtype=torch.int64, device=DEVICE)
+    places = Reflections(Pattern(none, none, (6, 6)), Pattern(none, none, (6, 3)), Pattern(none, none, (6, 3)), none)
+    assert not bool(check_reflected_sum(places, drawn_features(6, 3, 8, 1.0)).any())
+
+
+def test_edges_in_no_order_are_summed_all_the_same() -> None:
+    places, given = reflections(30, 40, 500), drawn_features(30, 40, 8, 1.0)
+    order = torch.randperm(500, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    edges, turned = places.edges, places.turned
+    mixed = Reflections(
+        Pattern(edges.row[order], edges.column[order], edges.shape),
+        Pattern(turned.row[order], turned.column[order], turned.shape),
+        places.reflected,
+        places.message[order],
+    )
+    torch.testing.assert_close(reflected_sum(mixed, *given), reflected_sum(places, *given), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("steep", [1.0, 40.0])

@@ -44,6 +44,9 @@ class MyRule(Rule):
 class Short(MyRule):
     def factors(self, beliefs, embeddings): return torch.zeros(3)
 
+class Half(MyRule):
+    twofold = True
+
 class Unfinished(Encoder):
     pass
 """
@@ -87,6 +90,7 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             "encoder 'mine:MyModel' gave [40, 64] embeddings, expected [40, features]",
         ),
         (["em.rules=mine:Short"], "rule 'mine:Short' gave [3, 1] factors"),
+        (["em.rules=mine:Half"], "rule 'mine:Half' is twofold, expected a method factors_both_ways"),
         (["em.encoder=mine:Unfinished"], "'mine:Unfinished' is no whole encoder: it lacks __init__, features, fit"),
         (["em.encoder=mine:Missing"], "'mine:Missing' is no encoder"),
         (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),

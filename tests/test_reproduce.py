@@ -21,7 +21,6 @@ from emea.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
 from emea.methods import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
-from emea.reproduce._cells import Measured
 from emea.reproduce._pages import Verdict
 from emea.settings import PRESETS, Settings, load
 
@@ -222,21 +221,45 @@ def test_figures_show_the_means_of_the_cells(command: Command, results: Path) ->
 def test_where_nothing_draws_the_figure_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     figure = {"mark": "point", "data": {"values": [{"x": 1}]}}
-    measured = Measured(Plan((Path("far/zh_en"),), (0.05, 0.3), (0, 1), ("fast",), "cpu", tmp_path, ("em.rounds=1",)))
-    paths = Page("fig9", "Figure 9", "", [{"x": "1"}], figures={"fig9": figure}).write(measured)
+    paths = Page("fig9", "Figure 9", "", [{"x": "1"}], figures={"fig9": figure}).write(tmp_path, "Made by hand.")
     assert sorted(paths) == sorted(tmp_path.iterdir())
     assert [path.name for path in paths] == ["fig9.md", "fig9.csv", "fig9.json"]
     assert json.loads((tmp_path / "fig9.json").read_text()) == figure
-    command = "emea reproduce fig9 --data zh_en --ratios 0.05,0.3 --splits 0,1 --preset fast --set 'em.rounds=1'"
-    assert f"Made by `{command}`; nothing measured." in (tmp_path / "fig9.md").read_text()
+    assert (tmp_path / "fig9.md").read_text().startswith("# Figure 9\n\nMade by hand.")
+
+
+def test_a_page_says_by_which_command_it_was_made(tmp_path: Path) -> None:
+    plan = Plan((Path("far/zh_en"),), (0.05, 0.3), (0, 1), ("fast",), "cpu", tmp_path, ("em.rounds=1", "a.b='c'"))
+    ratios = "--ratios 0.05,0.3 --splits 0,1 --preset fast"
+    words = "emea reproduce fig5 --data far/zh_en " + ratios + """ --set em.rounds=1 --set 'a.b='"'"'c'"'"''"""
+    assert plan.command("fig5") == words
+
+
+def test_a_page_names_the_machines_of_its_own_runs(command: Command, tmp_path: Path) -> None:
+    command("fig5", "appendix-a", out=tmp_path, splits="0")
+    path = tmp_path / "cells" / "rrea-sup-zh-en-30-split-0.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "machine": "an abacus"}))
+    command("fig5", "appendix-a", out=tmp_path, splits="0")
+    assert "an abacus" in (tmp_path / "appendix-a.md").read_text()
+    assert "an abacus" not in (tmp_path / "fig5.md").read_text()
+
+
+def test_times_are_told_for_each_machine(command: Command, tmp_path: Path) -> None:
+    command("times", out=tmp_path, splits="0,1")
+    path = tmp_path / "cells" / "emea-sup-zh-en-5-split-1.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "machine": "emea 0, torch 2, an abacus"}))
+    command("times", out=tmp_path, splits="0,1")
+    rows = [row for row in rows_of(tmp_path / "times.csv") if row["seeds"] == "5%" and row["method"] == "EMEA sup"]
+    assert len(rows) == 2
+    assert rows[1]["machine"] == "2, an abacus"
 
 
 def test_one_page_shows_all_that_was_made(command: Command, results: Path) -> None:
     for name in ("fig5", "fig7", "table2"):
         command(name)
-    links = re.findall(r"\]\(([^)]+)\)", (results / "README.md").read_text())
+    links = re.findall(r"\]\(([^)]+)\)", (results / "overview.md").read_text())
     assert {"fig5.md", "fig5.svg", "fig7.md", "fig7-mr.svg", "fig7.svg", "table2.md"} <= {*links}
-    assert {*links} == {path.name for path in results.glob("*.md")} - {"README.md"} | {
+    assert {*links} == {path.name for path in results.glob("*.md")} - {"overview.md"} | {
         p.name for p in results.glob("*.svg")
     }
 
@@ -295,7 +318,27 @@ def test_runs_with_the_same_seeds_share_the_first_fit(
     assert len(trained) == 2 * 10 + 2 * 3  # two first fits, and two rounds
     alone, loop = (cell_of(tmp_path, f"{name}-zh-en-5-split-0") for name in ("rrea-sup", "emea-sup"))
     assert loop["rounds"][0]["neural"] == alone["rounds"][0]["neural"]
-    assert loop["rounds"][0]["fitting"] > alone["rounds"][0]["fitting"]  # what was shared is counted
+    assert loop["rounds"][0]["fitting"] == alone["rounds"][0]["fitting"]  # what was shared is counted, once
+    assert loop["rounds"][0]["seconds"] > loop["rounds"][0]["fitting"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("probability.balance=0", "probability.balance=5"),
+        ("encoders.rrea.epochs=3", "encoders.rrea.epochs=4"),
+        ("seed=0", "seed=1"),
+        ("probability.fit_to=validation", "probability.fit_to=seeds"),
+        ("em.encoder=rrea", "em.encoder=committee"),
+    ],
+)
+def test_what_the_first_fit_depends_on_keeps_runs_apart(first: str, second: str) -> None:
+    cell, fits = Cell(_systems.EMEA_SUP, "zh_en", 0.05, 0), _cells.FirstFits()
+    one, two = (fits.of(cell, load("paper", assignments=[change], device="cpu")) for change in (first, second))
+    assert one is not two
+    assert fits.of(cell, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
+    other = Cell(_systems.EMEA_SUP, "zh_en", 0.05, 1)
+    assert fits.of(other, load("paper", assignments=[first], device="cpu")) is not one
 
 
 def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
@@ -339,7 +382,7 @@ def test_without_any_time_no_run_is_begun_and_the_page_says_so(
 ) -> None:
     monkeypatch.setattr(_cells, "align", never)
     command(name, "--minutes", "0", out=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.md", f"{name}.csv", "README.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.md", f"{name}.csv", "overview.md"}
     markdown = (tmp_path / f"{name}.md").read_text()
     assert "nothing measured" in markdown
     assert "| not measured |" in markdown

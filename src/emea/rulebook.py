@@ -35,6 +35,9 @@ class Rulebook:
         self.entities = [len(graph.entities) - graph.values for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
         self.forward = self._rules(settings.em.rules, task, device)
+        for name, rule in self.forward.items():
+            if rule.twofold and type(rule).factors_both_ways is Rule.factors_both_ways:
+                raise PluginError(f"rule '{name}' is twofold, expected a method factors_both_ways")
         onefold = [name for name, rule in self.forward.items() if not rule.twofold]
         self.backward = self._rules(onefold if self.both_ways else [], task.swap(), device)
 

@@ -96,7 +96,8 @@ class TrainedEncoder(Encoder):
         """What a model must know of the pairs before a turn's first epoch, if anything."""
 
     def look_around(self, pairs: Links) -> None:
-        """What changes between epochs, such as negatives that are looked up again; called before each of them."""
+        """What changes between epochs, such as negatives that are looked up again; called before each of them. Where
+        epochs are `alike` it writes into the same tensors, which a recorded epoch reads."""
 
     def reliability(self, distance: Tensor) -> Tensor:
         """Weight of pairs found nearest, from the distance of their embeddings, [pairs]: 1, unless a model says so."""

@@ -201,6 +201,20 @@ def test_replacements_are_the_nearest_of_the_same_graph() -> None:
             assert nearer < SMALL.near
 
 
+def test_what_is_looked_up_again_stands_where_a_recorded_epoch_reads_it() -> None:
+    encoder = fitted(random_task(2))
+    place, before = encoder.buffers["near"].data_ptr(), encoder.buffers["near"].clone()
+    with torch.no_grad():
+        encoder.parameters["entities"].normal_(generator=torch.Generator().manual_seed(0))
+    encoder.epoch = SMALL.refresh + 1
+    encoder.look_around(PAIRS)
+    assert torch.equal(encoder.buffers["near"], before)  # not yet
+    encoder.epoch = SMALL.refresh
+    encoder.look_around(PAIRS)
+    assert encoder.buffers["near"].data_ptr() == place
+    assert not torch.equal(encoder.buffers["near"], before)
+
+
 def test_triple_loss_is_the_weighted_mean_over_the_margin() -> None:
     encoder = fitted(random_task(0))
     triples, weight = encoder.all_triples, encoder.weight

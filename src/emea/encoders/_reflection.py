@@ -1,4 +1,4 @@
-"""Reflection by relations: the layer that RREA and Dual-AMN share, and the two views of an entity it is applied to."""
+"""Reflection by relations: the edges that RREA and Dual-AMN share, and the two views of an entity they reflect."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from emea.training import TrainedEncoder, TrainingSettings, rmsprop, uniform
 START = 0.05  # entities and relations begin within ± this; Glorot's bound, for so long a table, is smaller and worse
 
 
-def reflections_of(graph: Joined) -> Reflections:
-    """Gather the relations between each two entities."""
+def reflections_of(graph: Joined) -> tuple[Reflections, Pattern]:
+    """Gather the relations between each two entities; and the relations of each bundle, [bundles, relations]."""
     edges = graph.neighbours
     position = torch.searchsorted(edges.row * graph.entities + edges.column, graph.head * graph.entities + graph.tail)
     # a set of relations is told by the sum of random numbers, one for each relation
@@ -33,13 +33,13 @@ def reflections_of(graph: Joined) -> Reflections:
     kinds, bundle = torch.unique(sums, return_inverse=True)
     members = torch.unique(bundle[position] * graph.relations + graph.relation)
     message, which = torch.unique(edges.column * len(kinds) + bundle, return_inverse=True)
-    return Reflections(
+    reflections = Reflections(
         edges,
         Pattern(edges.row, bundle, (graph.entities, len(kinds))),
         Pattern(message // len(kinds), message % len(kinds), (graph.entities, len(kinds))),
         which,
-        Pattern(members // graph.relations, members % graph.relations, (len(kinds), graph.relations)),
     )
+    return reflections, Pattern(members // graph.relations, members % graph.relations, (len(kinds), graph.relations))
 
 
 class ReflectionSettings(TrainingSettings):
@@ -65,7 +65,7 @@ class ReflectionEncoder(TrainedEncoder):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
         self.graph = Joined.build(task, device)
-        self.reflections = reflections_of(self.graph)
+        self.reflections, self.members = reflections_of(self.graph)
 
     def tables(self, dimension: int, generator: torch.Generator) -> dict[str, Tensor]:
         """First vectors of entities and relations."""
@@ -79,7 +79,7 @@ class ReflectionEncoder(TrainedEncoder):
     def views(self) -> tuple[Tensor, Tensor, Tensor]:
         """The entity view, the relation view, [entities, dimension], and r̂ of each bundle."""
         entities, relations = self.parameters["entities"], self.parameters["relations"]
-        directions = normalize(mean(self.reflections.members, relations), dim=1)
+        directions = normalize(mean(self.members, relations), dim=1)
         return mean(self.graph.nearby, entities), mean(self.graph.incident, relations), directions
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:

@@ -97,7 +97,7 @@ class IPTransE(TrainedEncoder):
         }
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """Adagrad."""
+        """Adagrad. Its step does not change with the number of steps, so a recorded epoch may be replayed."""
         return torch.optim.Adagrad(parameters, lr=self.settings.learning_rate)
 
     def reliability(self, distance: Tensor) -> Tensor:
@@ -130,6 +130,7 @@ class IPTransE(TrainedEncoder):
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
         """Batches of triples, each with the paths."""
+        # `randperm` cannot be recorded
         order = torch.argsort(torch.rand(len(self.all_triples), generator=generator, device=self.device))
         for rows in torch.split(order, self.settings.batch):
             triples = self.all_triples[rows]

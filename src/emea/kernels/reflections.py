@@ -26,7 +26,6 @@ class Reflections:
     turned: Pattern  # [entities, bundles], one entry per edge: r̂ of each
     reflected: Pattern  # [entities, bundles]: the distinct (j, r̂)
     message: Tensor  # [edges] which of them
-    members: Pattern  # [bundles, relations]
 
     @cached_property
     def bundle_by_tail(self) -> Tensor:
@@ -49,7 +48,7 @@ def reflected_sum(
 ) -> Tensor:
     """Σ_{j,r} α M_r h_j of each entity, [entities, dimension], α the softmax over its edges of
     on_message·M_r h_j + on_relation·r̂; `directions` has r̂ of each bundle. Differentiable in all four."""
-    if fused(features) is None:
+    if fused(features) is None or not places.edges.is_sorted:
         return plain_reflected_sum(places, features, directions, on_relation, on_message)
     on_message = torch.zeros_like(on_relation) if on_message is None else on_message
     result: Tensor = _ReflectedSum.apply(places, features, directions, on_message, on_relation)  # type: ignore[no-untyped-call]

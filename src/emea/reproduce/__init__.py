@@ -38,8 +38,8 @@ def reproduce(
 
     `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
     """
-    chosen, measured = [item(name) for name in dict.fromkeys(names)], Measured(plan)
-    wanted = _by_seeds(cell for one in chosen for cell in one.cells(plan))
+    chosen, measured = {name: item(name) for name in names}, Measured(plan)
+    wanted = _by_seeds(cell for one in chosen.values() for cell in one.cells(plan))
     measured.check(wanted)
     cells = [cell for cell in wanted if not measured.load(cell)]
     for number, cell in enumerate(cells):
@@ -48,9 +48,12 @@ def reproduce(
         if begin is not None:
             begin(cell, number, len(cells))
         measured.measure(cell, watch)
-    made = [(page, page.write(measured)) for page in (one.page(measured) for one in chosen)]
+    written = []
+    for name, one in chosen.items():
+        page, machines = one.page(measured), measured.machines(one.cells(plan))
+        written.append((page, page.write(plan.folder, f"Made by `{plan.command(name)}`; {machines}.")))
     write_overview(plan.folder, {name: item(name).title for name in items()})
-    return made
+    return written
 
 
 def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:

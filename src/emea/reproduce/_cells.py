@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea import __version__
+from emea import __version__, plugins
 from emea.bench import machine
+from emea.contracts import Encoder
 from emea.em import Fitting, Round, State
 from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
@@ -26,6 +28,7 @@ from emea.formats import read_benchmark
 from emea.formats._files import writing
 from emea.methods import Step, align
 from emea.settings import EMEA, Settings, load
+from emea.training import TrainedEncoder
 
 FORMAT = 2  # of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
@@ -74,11 +77,14 @@ class Plan:
     changes: tuple[str, ...] = ()  # settings changed in all runs
 
     def command(self, name: str) -> str:
-        """What makes a table or figure by this plan."""
-        options = [f"--data {folder}" for folder in self.sets]
-        options += [f"--ratios {','.join(f'{ratio:g}' for ratio in self.ratios)}"]
-        options += [f"--splits {','.join(map(str, self.splits))}", *(f"--preset {preset}" for preset in self.presets)]
-        return " ".join(["emea reproduce", name, *options, *(f"--set '{change}'" for change in self.changes)])
+        """What makes a table or figure by this plan, but for where the sets lie and on which device."""
+        words = ["emea", "reproduce", name]
+        words += [word for folder in self.data for word in ("--data", f"{folder.parent.name}/{folder.name}")]
+        words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios)]
+        words += ["--splits", ",".join(map(str, self.splits))]
+        words += [word for preset in self.presets for word in ("--preset", preset)]
+        words += [word for change in self.changes for word in ("--set", change)]
+        return shlex.join(words)
 
     @property
     def sets(self) -> dict[str, Path]:
@@ -178,13 +184,13 @@ class Measured:
         return load(cell.system.preset, assignments=changes, device=self.plan.device, seed=cell.split)
 
     def _made_of(self, cell: Cell) -> list[Any]:
-        """What a record must be made of to be taken: its form, the files, the split, and all settings but the device,
-        defaults included."""
+        """What a record must be made of to be taken: its form, the files, the split, all settings but the device,
+        defaults included, and by what it is ranked."""
         files = sorted(
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
-        return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings)]
+        return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
     def _path(self, cell: Cell) -> Path:
         slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
@@ -227,10 +233,10 @@ class Measured:
         pairs = [tuple(Cell(system, data, ratio, split) for system in (first, second)) for split in self.plan.splits]
         return [(one, two) for one, two in pairs if one in self.found and two in self.found]
 
-    @property
-    def made(self) -> str:
-        """On what the cells were measured, and by which emea."""
-        return "; ".join(sorted({run["machine"] for run in self.found.values()})) or "nothing measured"
+    def machines(self, cells: Iterable[Cell]) -> str:
+        """On what these cells were measured, and by which emea."""
+        runs = (self.found[cell] for cell in cells if cell in self.found)
+        return "; ".join(sorted({run["machine"] for run in runs})) or "nothing measured"
 
 
 def _digest(value: object) -> str:
@@ -251,8 +257,10 @@ class FirstFits:
             self.graphs, self.known = graphs, {}
         if settings.method != EMEA or settings.probability.fit_to != "validation":  # which seeds are hidden depends
             return FirstFit()
-        encoder = settings.encoder_settings().model_dump_json()
-        made_of = [settings.em.encoder, encoder, settings.evidence.model_dump_json(), settings.seed]
+        if not issubclass(plugins.find("encoders", settings.em.encoder, Encoder), TrainedEncoder):
+            return FirstFit()  # that can go on from the end of a fit
+        before = (settings.encoder_settings(), settings.evidence, settings.probability)
+        made_of = [settings.em.encoder, *(each.model_dump_json() for each in before), settings.seed]
         return self.known.setdefault(repr(made_of), FirstFit())
 
 
@@ -273,8 +281,8 @@ class FirstFit:
     def end(self, record: dict[str, float]) -> None:
         """After the first round: a run that went on from the fit is told its time; from now on others may."""
         if self.state is not None and self.seconds is not None:
-            record["seconds"] += self.seconds
-            record["fitting"] += self.seconds
+            record["seconds"] += self.seconds - record["fitting"]
+            record["fitting"] = self.seconds
         elif self.reached is not None:
             self.state, self.seconds = self.reached, record["fitting"]
 

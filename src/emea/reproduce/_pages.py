@@ -58,9 +58,8 @@ class Page:
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)  # name → Vega-Lite
     below: str = ""
 
-    def markdown(self, measured: Measured) -> str:
-        """The page."""
-        made = f"Made by `{measured.plan.command(self.name)}`; {measured.made}."
+    def markdown(self, made: str) -> str:
+        """The page; `made` says by what."""
         suffix = ".svg" if can_draw() else ".json"
         parts = [f"# {self.title}", f"{made} {self.about}", *(f"![{name}]({name}{suffix})" for name in self.figures)]
         parts += [markdown_table(self.rows) or "Nothing of it is measured.", self.below]
@@ -69,11 +68,11 @@ class Page:
             parts += ["What the paper states:", markdown_table(stated)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def write(self, measured: Measured) -> list[Path]:
+    def write(self, folder: Path, made: str) -> list[Path]:
         """The page as Markdown, its values as CSV, its figures as SVG and PNG, or as they are where nothing draws."""
-        folder, paths = measured.plan.folder, []
         folder.mkdir(parents=True, exist_ok=True)
-        for suffix, text in ((".md", self.markdown(measured)), (".csv", csv_table(self.rows))):
+        paths = []
+        for suffix, text in ((".md", self.markdown(made)), (".csv", csv_table(self.rows))):
             paths.append(folder / f"{self.name}{suffix}")
             with writing(paths[-1]) as file:
                 file.write(text.encode())
@@ -86,12 +85,12 @@ class Page:
 
 def write_overview(folder: Path, titles: dict[str, str]) -> None:
     """One page of all tables and figures that were made in the folder, by name and title."""
-    parts = ["# The paper's tables and figures, made anew", "Made by `emea reproduce`; each page has its command."]
+    parts = ["# The paper's tables and figures, made anew", "Made by `emea reproduce`; each page says how."]
     for name, title in titles.items():
         if (folder / f"{name}.md").exists():
             found = sorted(path.name for path in folder.glob(f"{name}*.svg"))
             parts += [f"## [{title}]({name}.md)", *(f"![{path}]({path})" for path in found)]
-    with writing(folder / "README.md") as file:
+    with writing(folder / "overview.md") as file:
         file.write(("\n\n".join(parts) + "\n").encode())
 
 

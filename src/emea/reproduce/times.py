@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from emea.reproduce import _paper
-from emea.reproduce._cells import Cell, Measured, Plan, System
+from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Page, Rows
 from emea.reproduce._rows import seconds
@@ -22,35 +23,32 @@ class Times(Item):
         return plan.cells([EMEA_SUP, *map(ours, plan.presets)])
 
     def page(self, measured: Measured) -> Page:
-        """Seconds of the first fit, and of both parts of a round."""
+        """Seconds of the first fit, and of both parts of a round, by machine."""
         rows: Rows = []
         for data in measured.plan.sets:
             for ratio in measured.plan.ratios:
                 for system in (EMEA_SUP, *map(ours, measured.plan.presets)):
-                    rows.append(
-                        {
-                            "set": data,
-                            "seeds": f"{ratio:.0%}",
-                            "method": system.name,
-                            **self._row(measured, system, data, ratio),
-                        }
-                    )
-        below = "Time is of the runs as they were made; the first of a process includes the start of its device."
+                    head = {"set": data, "seeds": f"{ratio:.0%}", "method": system.name}
+                    runs = measured.runs(system, data, ratio)
+                    for machine in dict.fromkeys(run["machine"] for run in runs) or [""]:
+                        own = [run for run in runs if run["machine"] == machine]
+                        reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()
+                        rows.append({**head, **_row(own, reported), "machine": machine.rpartition(", torch ")[2]})
+        below = "Time is of the runs as they were made; the first of a process, and those that share its first fit, "
+        below += "include the start of its device."
         if "dbp_wd" not in measured.plan.sets:
             below += " DWY100K (the paper's Table 5: 146–190 minutes, then 33–49 and 16–30 a round) is not measured: "
             below += "`emea reproduce times --data DWY100K/dbp_wd`."
         return Page("times", self.title, "Seconds.", rows, below=below)
 
-    @staticmethod
-    def _row(measured: Measured, system: System, data: str, ratio: float) -> dict[str, str]:
-        reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()
-        runs = measured.runs(system, data, ratio)
-        first = [run["rounds"][0]["fitting"] for run in runs]
-        neural = [step["fitting"] for run in runs for step in run["rounds"][1:]]
-        rules = [step["seconds"] - step["fitting"] for run in runs for step in run["rounds"][1:]]
-        row = {}
-        parts = (("first fit", first), ("neural part of a round", neural), ("rules of a round", rules))
-        for place, (name, values) in enumerate(parts):
-            row[f"{name}, reported"] = f"{reported[place]:.1f}" if reported else ""
-            row[name] = seconds(values)
-        return {**row, "whole run": seconds([run["seconds"] for run in runs])}
+
+def _row(runs: list[dict[str, Any]], reported: Sequence[float]) -> dict[str, str]:
+    first = [run["rounds"][0]["fitting"] for run in runs]
+    neural = [step["fitting"] for run in runs for step in run["rounds"][1:]]
+    rules = [step["seconds"] - step["fitting"] for run in runs for step in run["rounds"][1:]]
+    row = {}
+    parts = (("first fit", first), ("neural part of a round", neural), ("rules of a round", rules))
+    for place, (name, values) in enumerate(parts):
+        row[f"{name}, reported"] = f"{reported[place]:.1f}" if reported else ""
+        row[name] = seconds(values)
+    return {**row, "whole run": seconds([run["seconds"] for run in runs])}

@@ -110,7 +110,7 @@ def _gather(
     result, log_sum, pieces, piece_sums,
     width: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    part = tl.program_id(0)
+    part = tl.program_id(0).to(tl.int64)
     begin, end = tl.load(begins + part), tl.load(ends + part)
     lane = tl.arange(0, BLOCK)
     every = begin + tl.arange(0, LONGEST)

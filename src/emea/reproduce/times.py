@@ -33,7 +33,7 @@ class Times(Item):
                     for machine in dict.fromkeys(run["machine"] for run in runs) or [""]:
                         own = [run for run in runs if run["machine"] == machine]
                         reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()
-                        rows.append({**head, **_row(own, reported), "machine": machine.rpartition(", torch ")[2]})
+                        rows.append({**head, **_row(own, reported), "machine": machine.split(", ", 2)[-1]})
         below = "Time is of the runs as they were made; the first of a process, and those that share its first fit, "
         below += "include the start of its device."
         if "dbp_wd" not in measured.plan.sets:

@@ -74,7 +74,7 @@ def bench(  # noqa: PLR0917 - one parameter for each option
 
 
 def reproduce(  # noqa: PLR0917 - one parameter for each option
-    names: Annotated[list[str], typer.Argument(help=f"Of {', '.join(items())}; several share their runs.")],
+    names: Annotated[list[str], typer.Argument(help=f"Which of {', '.join(items())}; several share their runs.")],
     data: Annotated[list[Path], typer.Option(help="Benchmark folder, such as dbp15k/zh_en; may be repeated.")],
     ratios: Annotated[str, typer.Option(help="Shares of the links given as seeds.")] = "0.01,0.05,0.1,0.2,0.3",
     splits: Annotated[str, typer.Option(help="Numbers of the random splits.")] = "0,1,2",

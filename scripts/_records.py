@@ -61,12 +61,6 @@ def read_cells(path: Path) -> dict[str, Any]:
     return found
 
 
-def forget(path: Path, names: Iterable[str | None]) -> None:
-    """Drop some of the cells, to be measured again."""
-    kept = {name: cell for name, cell in read_cells(path).items() if name not in {*names}}
-    path.write_text(json.dumps({"cells": kept}, indent=1) + "\n", encoding="utf-8")
-
-
 def machine(device: str) -> str:
     """The kind of machine, in words."""
     card = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()

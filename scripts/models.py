@@ -1,155 +1,94 @@
-"""Measures the trained encoders, alone and in the paper's loop, and writes their part of docs/results.md.
+"""Writes the part of docs/results.md on the paper's models, from what `emea reproduce` measured for docs/reproduce.
 
-    python scripts/models.py [DATA] [--device cuda] [--minutes 10] [--cells docs/models.json] [--page]
+    python scripts/models.py [DATA]
 
-DATA is the folder of benchmark graphs, by default .data. Each cell is kept in the JSON file as soon as it is measured,
-and measured once: a second call goes on with those that are missing. `--page` writes the page from the cells, and
-measures nothing.
+DATA is the folder of benchmark graphs, by default .data.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import torch
+from _records import REPOSITORY, write_sections
+from emea.reproduce._cells import POOL, Cell, Measured, Plan, System
+from emea.reproduce._systems import EMEA_SUP, MODELS, RREA_LONG, alone, guided
 
-import emea
-from _records import forget, measure_missing, options, read_cells, write_sections
-from emea.evaluation import paired_t_test, realistic_ranks
-from emea.settings import load
-
-SPLIT = 0
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run of the paper's preset on zh_en: with all its rounds, or with none, which is the encoder alone."""
-
-    encoder: str
-    ratio: float
-    rounds: int | None = None  # None: those of the preset
-    assignments: tuple[str, ...] = ()
-    compared_with: str | None = None  # name of the cell that this one is tested against, pair by pair
-    goal: str = ""
-
-    @property
-    def name(self) -> str:
-        """What was run, in words."""
-        parts = [self.encoder, f"{self.ratio:.0%}", "with EMEA" if self.rounds is None else "alone"]
-        return ", ".join([*parts, *(part.rpartition(".")[2] for part in self.assignments)])
-
-    @property
-    def command(self) -> str:
-        """The command that does the same."""
-        settings = [*self.assignments, *([f"em.rounds={self.rounds}"] if self.rounds is not None else [])]
-        options = "".join(f" --set {setting}" for setting in settings)
-        data = f"--data dbp15k/zh_en --ratio {self.ratio} --split {SPLIT}"
-        return f"emea align {data} --preset paper --encoder {self.encoder}{options}"
+SPLIT, SET = 0, "zh_en"
+GOALS: list[tuple[System, float, str]] = [  # what is run, with which share of the labels, and what we set ourselves
+    (alone("RREA"), 0.05, ".41"),
+    (alone("RREA"), 0.3, ".715"),
+    (alone("RREA", "semi"), 0.3, ".79"),
+    (alone("Dual-AMN"), 0.3, ".725"),
+    (alone("Dual-AMN", "semi"), 0.3, ".80"),
+    (alone("AliNet"), 0.3, ".53"),
+    (alone("IPTransE"), 0.3, ".40"),
+    (EMEA_SUP, 0.01, ".45"),
+    (EMEA_SUP, 0.05, ".64"),
+    (EMEA_SUP, 0.3, ".77"),
+]
+COMPARED = [(EMEA_SUP, RREA_LONG), *((guided(name), alone(name)) for name in MODELS if name != "RREA")]
+COMPARED_AT = 0.05
 
 
-def cells() -> list[Cell]:
-    """What is measured, the most telling first."""
-    alone = {name: Cell(name, 0.05, 0, goal=goal) for name, goal in (("rrea", ".41"), ("dual_amn", ""), ("alinet", ""))}
-    longer = Cell("rrea", 0.05, 0, ("encoders.rrea.epochs=3200",))
-    return [
-        Cell("rrea", 0.3, 0, goal=".715"),
-        alone["rrea"],
-        longer,
-        Cell("rrea", 0.05, compared_with=longer.name, goal=".64"),
-        Cell("rrea", 0.01, goal=".45"),
-        Cell("rrea", 0.3, goal=".77"),
-        Cell("dual_amn", 0.3, 0, goal=".725"),
-        Cell("alinet", 0.3, 0, goal=".53"),
-        alone["dual_amn"],
-        Cell("dual_amn", 0.05, compared_with=alone["dual_amn"].name),
-        alone["alinet"],
-        Cell("alinet", 0.05, compared_with=alone["alinet"].name),
-        Cell("rrea", 0.3, 0, ("encoders.rrea.mode=semi",), goal=".79"),
-        Cell("dual_amn", 0.3, 0, ("encoders.dual_amn.mode=semi",), goal=".80"),
-        Cell("iptranse", 0.3, 0, goal=".40"),
-        Cell("iptranse", 0.05, 0),
-        Cell("iptranse", 0.05, compared_with=Cell("iptranse", 0.05, 0).name),
-    ]
+def goals(measured: Measured) -> Iterator[str]:
+    """A line for each goal."""
+    yield "| run | seeds | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | time | command |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for system, ratio, goal in GOALS:
+        head = f"| {system.name} | {ratio:.0%} |"
+        for run in measured.runs(system, SET, ratio):
+            tested, every = (run["ranking"][pool][system.decoding] for pool in (POOL, "all targets"))
+            figures = [f"{tested['hit@1']:.3f}", goal, f"{tested['hit@10']:.3f}", f"{tested['mrr']:.3f}"]
+            figures += [f"{every['hit@1']:.3f}", f"{run['seconds']:.1f} s", f"`{command(system, ratio)}`"]
+            yield f"{head} {' | '.join(figures)} |"
+        if not measured.runs(system, SET, ratio):
+            yield f"{head} not measured | {goal} | | | | | `{command(system, ratio)}` |"
 
 
-def measure(cell: Cell, data: Path, device: str, ranks: dict[str, torch.Tensor]) -> dict[str, Any]:
-    """Run one cell; `ranks` keeps those of each for comparison."""
-    task, reference = emea.read_benchmark(data / "dbp15k" / "zh_en", ratio=cell.ratio, split=SPLIT)
-    given = {"em": {"encoder": cell.encoder} | ({} if cell.rounds is None else {"rounds": cell.rounds})}
-    settings = load("paper", assignments=cell.assignments, device=device, seed=SPLIT, **given)
-    started = time.perf_counter()
-    result = emea.align(task, settings)
-    seconds = time.perf_counter() - started
-    measures = emea.evaluate(result, reference)["ranking"]
-    ranks[cell.name] = realistic_ranks(result, reference, "test targets", "csls")
-    found = {
-        "command": cell.command,
-        "seconds": seconds,
-        "rounds": result.last.number,
-        "ranking": {pool: decodings["csls"] for pool, decodings in measures.items()},
-        "shown": f"{measures['test targets']['csls']['hit@1']:.4f}",
-    }
-    if cell.compared_with in ranks:
-        difference, p_value = paired_t_test(ranks[cell.name], ranks[cell.compared_with])
-        found["compared"] = {"with": cell.compared_with, "mrr difference": difference, "p": p_value}
-    return found
+def command(system: System, ratio: float) -> str:
+    """The command that runs a system."""
+    changes = "".join(f" --set {change}" for change in system.changes)
+    return f"emea align --data dbp15k/{SET} --ratio {ratio:g} --split {SPLIT} --preset {system.preset}{changes}"
 
 
-def page(measured: dict[str, Any]) -> str:
-    """The cells as Markdown."""
-    about = "; ".join(sorted({found["machine"] for found in measured.values()}))
-    lines = [
-        "| run | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | rounds | time | commit |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    compared = []
-    for cell in cells():
-        if cell.name not in measured:
-            lines.append(f"| {cell.name} | not measured | {cell.goal} | | | | | | |")
+def comparisons(measured: Measured) -> Iterator[str]:
+    """A line for each pair of systems that are compared."""
+    for one, other in COMPARED:
+        hits, p_value = (ask(one, other, SET, COMPARED_AT) for ask in (measured.both, measured.p_value))
+        if hits is None or p_value is None:
+            yield f"- {one.name} against {other.name}: not measured"
             continue
-        found = measured[cell.name]
-        tested, every = found["ranking"]["test targets"], found["ranking"]["all targets"]
-        figures = [f"{tested['hit@1']:.3f}", cell.goal, f"{tested['hit@10']:.3f}", f"{tested['mrr']:.3f}"]
-        figures += [f"{every['hit@1']:.3f}", str(found["rounds"]), f"{found['seconds']:.1f} s", found["commit"]]
-        lines.append(f"| {cell.name} | " + " | ".join(figures) + " |")
-        if "compared" in found:
-            other = found["compared"]
-            points = 100 * (tested["hit@1"] - measured[other["with"]]["ranking"]["test targets"]["hit@1"])
-            p_value = "p < 1e-9" if other["p"] < 1e-9 else f"p = {other['p']:.2g}"
-            compared.append(f"- {cell.name}, against {other['with']}: {points:+.1f} points of Hit@1, {p_value}")
-    commands = [f"- {name}: `{found['command']}`" for name, found in measured.items()]
-    return f"""## The paper's models on DBP15K zh_en, split {SPLIT}
-
-Made by `python scripts/models.py --page` from `docs/models.json`, by nothing else; {about}.
-Ranked by CSLS, the encoder alone, blind: training sees the seeds, the probabilities are fitted to the 100 validation
-pairs, unlabelled are all other entities of both graphs. *goal* is what we set ourselves. Time is without reading files
-and evaluation, the first run's with the start of the device.
-
-{chr(10).join(lines)}
-
-Paired two-tailed t-test on the reciprocal ranks of the test pairs:
-
-{chr(10).join(compared)}
-
-{chr(10).join(commands)}
-"""
+        told = "p < 1e-9" if p_value < 1e-9 else f"p = {p_value:.2g}"
+        points = f"{hits[0]:.3f} and {hits[1]:.3f}, {100 * (hits[0] - hits[1]):+.1f} points"
+        yield f"- {one.name} against {other.name}: {points}, {told}"
 
 
 def main() -> None:
-    """Measure what is missing, within the time, and write it down."""
-    chosen = options(__doc__, "models.json")
-    if chosen.page:
-        write_sections(page(read_cells(chosen.cells)))
-        return
-    every, ranks = {cell.name: cell for cell in cells()}, {}
-    missing = every.keys() - read_cells(chosen.cells).keys()
-    again = {cell.compared_with for cell in every.values() if cell.name in missing}  # ranks are not kept
-    if again - missing:
-        forget(chosen.cells, again)
-    measure_missing(every, lambda name: measure(every[name], chosen.data, chosen.device, ranks), chosen)
+    """Read the cells and write the section."""
+    data = Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / ".data"
+    ratios = sorted({ratio for _, ratio, _ in GOALS})
+    plan = Plan((data / "dbp15k" / SET,), tuple(ratios), (SPLIT,), (), "cpu", REPOSITORY / "docs" / "reproduce")
+    measured = Measured(plan)
+    cells = [Cell(system, SET, ratio, SPLIT) for system, ratio, _ in GOALS]
+    cells += [Cell(system, SET, COMPARED_AT, SPLIT) for pair in COMPARED for system in pair]
+    for cell in cells:
+        measured.load(cell)
+    write_sections(f"""## The paper's models on DBP15K {SET}, split {SPLIT}
+
+Made by `python scripts/models.py` from the cells of [reproduce](reproduce/overview.md), by nothing else;
+{measured.machines(cells)}.
+Ranked by CSLS, the encoder alone, blind: training sees the seeds, the probabilities are fitted to the 100 validation
+pairs, unlabelled are all other entities of both graphs. *goal* is what we set ourselves. Time is without reading files
+and evaluation.
+
+{chr(10).join(goals(measured))}
+
+With EMEA and without, {COMPARED_AT:.0%} of the labels, Hit@1; paired two-tailed t-test on the reciprocal ranks:
+
+{chr(10).join(comparisons(measured))}
+""")
 
 
 if __name__ == "__main__":

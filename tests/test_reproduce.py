@@ -21,6 +21,7 @@ from emea.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
 from emea.methods import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
+from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._pages import Verdict
 from emea.settings import PRESETS, Settings, load
 
@@ -333,12 +334,11 @@ def test_runs_with_the_same_seeds_share_the_first_fit(
     ],
 )
 def test_what_the_first_fit_depends_on_keeps_runs_apart(first: str, second: str) -> None:
-    cell, fits = Cell(_systems.EMEA_SUP, "zh_en", 0.05, 0), _cells.FirstFits()
-    one, two = (fits.of(cell, load("paper", assignments=[change], device="cpu")) for change in (first, second))
+    graphs, fits = ("zh_en", 0.05, 0), FirstFits()
+    one, two = (fits.of(graphs, load("paper", assignments=[change], device="cpu")) for change in (first, second))
     assert one is not two
-    assert fits.of(cell, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
-    other = Cell(_systems.EMEA_SUP, "zh_en", 0.05, 1)
-    assert fits.of(other, load("paper", assignments=[first], device="cpu")) is not one
+    assert fits.of(graphs, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
+    assert fits.of(("zh_en", 0.05, 1), load("paper", assignments=[first], device="cpu")) is not one
 
 
 def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:

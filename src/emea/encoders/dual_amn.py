@@ -23,12 +23,14 @@ SMALLEST = 1e-12  # keeps a division by nothing a number
 
 
 class DualAMNSettings(ReflectionSettings):
-    """As published, with an epoch of a least length where there are few pairs."""
+    """As published, with an epoch of a least length where there are few pairs, and for semi-supervised turns a dropout
+    of .4 instead of .3."""
 
     epochs: int = Field(20, ge=1, description="of the first fit")
     more_epochs: int = Field(5, ge=1, description="of each later fit, which goes on from the last")
     turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
     dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
+    dropout: float = Field(0.4, ge=0, lt=1, description="share of the output that is zeroed in training")
     proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
     batch: int = Field(1024, ge=1, description="pairs for each step")
     least_pairs: int = Field(2048, ge=1, description="fewer pairs are repeated in an epoch until it has as many")

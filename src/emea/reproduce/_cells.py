@@ -18,17 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea import __version__, plugins
+from emea import __version__
 from emea.bench import machine
-from emea.contracts import Encoder
-from emea.em import Fitting, Round, State
+from emea.em import Round
 from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
 from emea.formats import read_benchmark
 from emea.formats._files import writing
 from emea.methods import Step, align
-from emea.settings import EMEA, Settings, load
-from emea.training import TrainedEncoder
+from emea.reproduce._first_fits import FirstFits
+from emea.settings import Settings, load
 
 FORMAT = 2  # of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
@@ -147,7 +146,7 @@ class Measured:
         assert reference is not None
         settings = self._settings(cell)
         rounds: list[dict[str, float]] = []
-        first = self.first_fits.of(cell, settings)
+        first = self.first_fits.of((cell.data, cell.ratio, cell.split), settings)
 
         def observe(ended: Step) -> None:
             record = {"seconds": ended.seconds}
@@ -241,50 +240,6 @@ class Measured:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
-
-
-class FirstFits:
-    """Fits of an encoder to the seeds, which runs that differ only in what follows share instead of repeating them."""
-
-    def __init__(self) -> None:
-        self.graphs: tuple[str, float, int] | None = None
-        self.known: dict[str, FirstFit] = {}
-
-    def of(self, cell: Cell, settings: Settings) -> FirstFit:
-        """The one that a run begins with; only those of the present graphs and seeds are kept."""
-        graphs = (cell.data, cell.ratio, cell.split)
-        if graphs != self.graphs:
-            self.graphs, self.known = graphs, {}
-        if settings.method != EMEA or settings.probability.fit_to != "validation":  # which seeds are hidden depends
-            return FirstFit()
-        if not issubclass(plugins.find("encoders", settings.em.encoder, Encoder), TrainedEncoder):
-            return FirstFit()  # that can go on from the end of a fit
-        before = (settings.encoder_settings(), settings.evidence, settings.probability)
-        made_of = [settings.em.encoder, *(each.model_dump_json() for each in before), settings.seed]
-        return self.known.setdefault(repr(made_of), FirstFit())
-
-
-class FirstFit:
-    """The state at the end of such a fit, and how long it took."""
-
-    def __init__(self) -> None:
-        self.state: State | None = None
-        self.seconds: float | None = None
-        self.reached: State | None = None
-
-    def watch(self, fitting: Fitting) -> None:
-        """Keep the state at the end of each turn; that of the last one stays."""
-        progress = fitting.progress
-        if fitting.round == 0 and fitting.state is not None and progress.epoch == progress.epochs:
-            self.reached = fitting.state()
-
-    def end(self, record: dict[str, float]) -> None:
-        """After the first round: a run that went on from the fit is told its time; from now on others may."""
-        if self.state is not None and self.seconds is not None:
-            record["seconds"] += self.seconds - record["fitting"]
-            record["fitting"] = self.seconds
-        elif self.reached is not None:
-            self.state, self.seconds = self.reached, record["fitting"]
 
 
 def packed(ranks: Tensor) -> str:

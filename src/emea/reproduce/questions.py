@@ -7,15 +7,18 @@ from collections.abc import Iterable
 from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Page, Rows
-from emea.reproduce._systems import EMEA_SEMI, EMEA_SUP
+from emea.reproduce._systems import EMEA_SEMI, EMEA_SUP, RREA_LONG
 
 VARIANTS = {
     "semi-supervised": EMEA_SEMI,
-    "MinMax scaling instead of eq. 1–2": EMEA_SUP.but("EMEA sup, MinMax", "probability.scaling=minmax"),
-    "three sweeps of coordinate ascent": EMEA_SUP.but("EMEA sup, three sweeps", "compatibility.sweeps=3"),
+    "MinMax scaling instead of eq. 1–2, all evidence counted": EMEA_SUP.but(
+        "EMEA sup, MinMax", "probability.scaling=minmax", "rules.paris.minimum=0"
+    ),
+    "one sweep of coordinate ascent": EMEA_SUP.but("EMEA sup, one sweep", "compatibility.sweeps=1"),
     "hard evidence instead of soft": EMEA_SUP.but("EMEA sup, hard evidence", "rules.paris.evidence=best"),
     "labels sampled instead of the best": EMEA_SUP.but("EMEA sup, sampled", "em.labels=sampled"),
     "the Markov blanket instead of the own factor": EMEA_SUP.but("EMEA sup, blanket", "rules.paris.scope=blanket"),
+    "RREA alone, for as many epochs": RREA_LONG,
 }
 
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from typer.testing import CliRunner
 
+from emea.cli import app
+from emea.encoders.rrea import RREASettings
 from emea.errors import SettingsError
 from emea.settings import PRESETS, Settings, load, read_config
 
@@ -54,6 +57,20 @@ def test_files_that_are_no_settings(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("em = [")
     with pytest.raises(SettingsError, match="is no TOML"):
         read_config(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_printed_preset_is_a_file_that_means_the_same(name: str, tmp_path: Path) -> None:
+    printed = CliRunner().invoke(app, ["settings", "--preset", name])
+    (tmp_path / "mine.toml").write_text(printed.stdout)
+    assert "device" not in read_config(tmp_path / "mine.toml")
+    assert load(config=tmp_path / "mine.toml").resolved() == load(name).resolved()
+
+
+def test_resolved_settings_of_a_committee_name_those_of_its_members() -> None:
+    values = load("best").resolved()["encoders"]["committee"]["settings"]
+    assert values["dual_amn"]["more_epochs"] == 10  # of the preset
+    assert values["rrea"] == RREASettings().model_dump()
 
 
 def test_settings_do_not_change() -> None:

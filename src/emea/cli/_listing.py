@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+import tomli_w
 import typer
 from pydantic import BaseModel
 from rich.table import Table
@@ -12,7 +13,7 @@ from rich.table import Table
 from emea import plugins
 from emea.contracts import Baseline, Encoder, Format, Rule
 from emea.formats import convert as write_converted
-from emea.settings import Settings
+from emea.settings import PRESETS, Settings, load
 from emea.terminal import out, show_fields, show_plugins
 
 
@@ -28,8 +29,19 @@ def convert(
     out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
 
 
-def list_settings() -> None:
-    """List the settings of all stages, for --set and --config."""
+def list_settings(
+    preset: Annotated[
+        str | None, typer.Option(help=f"Print those of a preset as a file for --config: {', '.join(PRESETS)}.")
+    ] = None,
+) -> None:
+    """List the settings of all stages, for --set and --config.
+
+    emea settings --preset paper > mine.toml
+    """
+    if preset is not None:
+        values = load(preset).resolved()
+        typer.echo(tomli_w.dumps({name: value for name, value in values.items() if name not in {"seed", "device"}}))
+        return
     for name, field in Settings.model_fields.items():
         stage = field.annotation
         if isinstance(stage, type) and issubclass(stage, BaseModel):

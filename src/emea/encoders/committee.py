@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_serializer, model_validator
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -36,6 +36,11 @@ class CommitteeSettings(PluginSettings):
         if not any(self.weights.get(name, 1.0) for name in self.members):
             raise ValueError("no member has any weight")
         return self
+
+    @field_serializer("settings")
+    def _whole(self, _: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """All settings of the members, defaults included: who writes down what a run was made of wants them all."""
+        return {name: self.of(name).model_dump(mode="json", exclude_none=True) for name in self.members}
 
     def of(self, name: str) -> PluginSettings:
         """A member's own settings."""

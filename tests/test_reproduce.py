@@ -22,7 +22,7 @@ from emea.formats import read_benchmark
 from emea.methods import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._first_fits import FirstFits
-from emea.reproduce._pages import Verdict
+from emea.reproduce._pages import STATED, Verdict
 from emea.settings import PRESETS, Settings, load
 
 QUICK = (
@@ -118,8 +118,14 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, strict=True))
 
 
+def cell_file(folder: Path, name: str) -> Path:
+    """The file of a run; its name ends in what stands for the settings that were changed."""
+    (path,) = (folder / "cells").glob(f"{name}-????????????.json")
+    return path
+
+
 def cell_of(folder: Path, name: str) -> dict[str, Any]:
-    return json.loads((folder / "cells" / f"{name}.json").read_text())
+    return json.loads(cell_file(folder, name).read_text())
 
 
 # --- the pages ---
@@ -147,7 +153,7 @@ def test_every_page_is_made_by_one_command(name: str, command: Command, results:
             assert str(path) in said.replace("\n", "")
             assert not re.search(r"\bnan\b|infinity|undefined", path.read_text(), re.IGNORECASE)
 
-    verdicts = re.findall(r"^\| [^|]+ \| ([^|]+) \| [^|]* \|$", markdown.partition("What the paper states:")[2], re.M)
+    verdicts = re.findall(r"^\| [^|]+ \| ([^|]+) \| [^|]* \|$", markdown.partition(STATED)[2], re.M)
     assert verdicts[:1] == (["ours"] if name in WITH_FINDINGS else [])
     assert {*verdicts[1:]} <= {*get_args(Verdict)}
     assert bool({*verdicts[1:]} - {"not measured"}) == (name in WITH_FINDINGS)
@@ -232,13 +238,14 @@ def test_where_nothing_draws_the_figure_is_written_as_it_is(tmp_path: Path, monk
 def test_a_page_says_by_which_command_it_was_made(tmp_path: Path) -> None:
     plan = Plan((Path("far/zh_en"),), (0.05, 0.3), (0, 1), ("fast",), "cpu", tmp_path, ("em.rounds=1", "a.b='c'"))
     ratios = "--ratios 0.05,0.3 --splits 0,1 --preset fast"
-    words = "emea reproduce fig5 --data far/zh_en " + ratios + """ --set em.rounds=1 --set 'a.b='"'"'c'"'"''"""
-    assert plan.command("fig5") == words
+    words = "emea reproduce fig4 --data far/zh_en " + ratios + """ --set em.rounds=1 --set 'a.b='"'"'c'"'"''"""
+    assert plan.command("fig4", None) == words
+    assert "--ratios 0.05 --splits" in plan.command("fig5", (0.01, 0.05))
 
 
 def test_a_page_names_the_machines_of_its_own_runs(command: Command, tmp_path: Path) -> None:
     command("fig5", "appendix-a", out=tmp_path, splits="0")
-    path = tmp_path / "cells" / "rrea-sup-zh-en-30-split-0.json"
+    path = cell_file(tmp_path, "rrea-sup-zh-en-30-split-0")
     path.write_text(json.dumps({**json.loads(path.read_text()), "machine": "an abacus"}))
     command("fig5", "appendix-a", out=tmp_path, splits="0")
     assert "an abacus" in (tmp_path / "appendix-a.md").read_text()
@@ -247,7 +254,7 @@ def test_a_page_names_the_machines_of_its_own_runs(command: Command, tmp_path: P
 
 def test_times_are_told_for_each_machine(command: Command, tmp_path: Path) -> None:
     command("times", out=tmp_path, splits="0,1")
-    path = tmp_path / "cells" / "emea-sup-zh-en-5-split-1.json"
+    path = cell_file(tmp_path, "emea-sup-zh-en-5-split-1")
     path.write_text(json.dumps({**json.loads(path.read_text()), "machine": "emea 0, torch 2, an abacus"}))
     command("times", out=tmp_path, splits="0,1")
     rows = [row for row in rows_of(tmp_path / "times.csv") if row["seeds"] == "5%" and row["method"] == "EMEA sup"]
@@ -362,7 +369,7 @@ def test_a_cell_of_other_defaults_is_not_taken(
 
 def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", out=tmp_path, splits="0")
-    page, path = (tmp_path / "fig5.csv").read_bytes(), tmp_path / "cells" / "emea-sup-zh-en-5-split-0.json"
+    page, path = (tmp_path / "fig5.csv").read_bytes(), cell_file(tmp_path, "emea-sup-zh-en-5-split-0")
     cell = json.loads(path.read_text())
     for step in cell["rounds"]:
         step["neural"] = 0.125
@@ -396,11 +403,13 @@ def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
     def begin(cell: Cell, number: int, count: int) -> None:
         begun.append((cell.split, number, count))
 
-    ((page, paths),) = reproduce(["appendix-a"], plan, begin, enough=lambda: bool(begun))
+    made = reproduce(["appendix-a"], plan, begin, enough=lambda: bool(begun))
+    ((page, paths),) = made.pages
     assert begun == [(0, 0, 2)]
+    assert made.missing == 1
     assert page.rows[0]["hit@1"].endswith(" (1 of 2 splits)")
     assert all(path.exists() for path in paths)
-    ((page, _),) = reproduce(["appendix-a"], plan, begin)
+    ((page, _),) = reproduce(["appendix-a"], plan, begin).pages
     assert begun[1:] == [(1, 0, 1)]
     assert "±" in page.rows[0]["hit@1"]
     assert "splits" not in page.rows[0]["hit@1"]
@@ -412,13 +421,17 @@ def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
         ("table9", [], "error: unknown table or figure 'table9'; known are appendix-a, fig4,"),
         ("table1", ["--ratios", "0.05;0.3"], "error: --ratios: found '0.05;0.3', expected numbers with commas"),
         ("table1", ["--ratios", ""], "error: --ratios: found '', expected numbers with commas"),
-        ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected numbers with commas"),
+        ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected whole numbers with commas"),
         ("table1", ["--device", "cuda:99"], "error: device 'cuda:99' cannot be used here"),
         ("fig5", ["--data", "nowhere"], "nowhere does not exist, expected a benchmark folder"),
         ("table1", ["--set", "method=paris"], "error: the methods are those of the table"),
         ("table1", ["--preset", "fastest"], "error: unknown preset 'fastest'"),
         ("fig5", ["--set", "em.round=2"], "error: unknown setting em.round; known here are"),
-        ("times", ["--ratios", "1.5"], "error: found the ratio 1.5, expected a number from 0 to 1"),
+        ("times", ["--ratios", "0.05,1.5"], "error: --ratios: found 1.5, expected shares between 0 and 1"),
+        ("table1", ["--ratios", "0"], "error: --ratios: found 0, expected shares between 0 and 1"),
+        ("table1", ["--splits=-1"], "error: --splits: found -1, expected numbers from 0 on"),
+        ("fig5", ["--ratios", "0.3"], "error: --ratios: fig5 is about 0.01, 0.05, found 0.3"),
+        ("table1", ["--data", __file__], "is a file, expected a benchmark folder"),
     ],
 )
 def test_bad_input_ends_with_one_sentence_and_code_2(
@@ -431,12 +444,43 @@ def test_bad_input_ends_with_one_sentence_and_code_2(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_cannot_be_read_or_written_is_said_before_the_first_run(
+    command: Command, tmp_path: Path, runs: list[Settings]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot be made" in command("fig5", out=tmp_path / "file" / "out", code=2)
+    (tmp_path / "empty").mkdir()
+    command("fig5", "--data", str(tmp_path / "empty"), out=tmp_path / "out", code=2)
+    assert not runs
+
+
+def test_runs_with_other_settings_are_kept_beside(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    page = (tmp_path / "fig5.csv").read_bytes()
+    command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
+    assert (tmp_path / "fig5.csv").read_bytes() != page
+    begun = len(runs)
+    command("fig5", out=tmp_path, splits="0")
+    assert (tmp_path / "fig5.csv").read_bytes() == page
+    assert len(runs) == begun
+
+
+def test_an_interrupted_call_says_that_it_goes_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_cells, "align", interrupted)
+    assert "the same command goes on with the others" in command("fig5", out=tmp_path, splits="0", code=130)
+
+
 @pytest.mark.parametrize("text", ["", "{", "{}", "[]"])
 def test_a_cell_that_is_not_whole_is_measured_again(
     text: str, command: Command, tmp_path: Path, runs: list[Settings]
 ) -> None:
     command("fig5", out=tmp_path, splits="0")
-    page, path = (tmp_path / "fig5.csv").read_bytes(), tmp_path / "cells" / "emea-sup-zh-en-5-split-0.json"
+    page, path = (tmp_path / "fig5.csv").read_bytes(), cell_file(tmp_path, "emea-sup-zh-en-5-split-0")
     path.write_text(text)
     command("fig5", out=tmp_path, splits="0")
     assert len(runs) == 2

@@ -98,7 +98,7 @@ def test_a_mode_is_for_encoders_that_train(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert emea_align(monkeypatch, "--mode", "semi") == 2
-    assert "encoder 'propagation' is not trained; try --encoder rrea" in " ".join(capsys.readouterr().err.split())
+    assert "encoder 'propagation' knows no modes; try --encoder rrea" in " ".join(capsys.readouterr().err.split())
     assert emea_align(monkeypatch, "--encoder", "rraa") == 2
     assert "did you mean rrea" in " ".join(capsys.readouterr().err.split())
 

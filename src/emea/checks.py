@@ -12,7 +12,7 @@ from emea import plugins
 from emea.contracts import Encoder
 from emea.data import Graph, Task
 from emea.errors import InputError
-from emea.settings import EMEA, Settings
+from emea.settings import EMEA, PRESETS, Settings
 
 
 def check(task: Task, settings: Settings | None = None) -> list[str]:
@@ -27,6 +27,7 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
     if not len(task.seeds) and structure_alone:
         raise InputError("there are no known pairs; expected some by --seeds, or by --ratio or --fold with --data")
     warnings = _encoder_doubts(settings) if settings.method == EMEA else []
+    warnings += _idle_settings(settings)
     unfitted = settings.probability.fit_to == "validation" and settings.probability.sharpness is None
     if unfitted and not len(task.validation):
         typical = settings.probability.typical_sharpness
@@ -54,6 +55,17 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
 def _encoder_doubts(settings: Settings) -> list[str]:
     encoder = plugins.find("encoders", settings.em.encoder, Encoder)
     return encoder.doubts(settings.encoder_settings(), settings.em.rounds + 1)
+
+
+def _idle_settings(settings: Settings) -> list[str]:
+    """Settings of encoders that are not at work, but for those of a preset: somebody expects them to matter."""
+    presets = [preset.get("encoders", {}) for preset in PRESETS.values()]
+    at_work = settings.em.encoder if settings.method == EMEA else settings.method
+    return [
+        f"settings of the encoder '{name}' are given, but '{at_work}' is at work: they change nothing"
+        for name, values in settings.encoders.items()
+        if name != at_work and values not in [preset.get(name) for preset in presets]
+    ]
 
 
 def reachable(graph: Graph, seeds: Tensor) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_serializer, model_validator
 
 from emea import plugins
 from emea.baselines._settling import Settling
@@ -31,6 +31,11 @@ class PRASESettings(PluginSettings):
     def _known(self) -> PRASESettings:
         self.own()
         return self
+
+    @field_serializer("settings")
+    def _whole(self, _: dict[str, Any]) -> dict[str, Any]:
+        """The encoder's, defaults included, for who writes down what a run was made of."""
+        return self.own().model_dump(mode="json", exclude_none=True)
 
     def own(self) -> PluginSettings:
         """The encoder's settings."""

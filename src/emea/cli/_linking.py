@@ -43,7 +43,9 @@ def align(  # noqa: PLR0917 - one parameter for each option
         Path | None, typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.")
     ] = None,
     ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
-    split: Annotated[int | None, typer.Option(help="With --ratio: number of the random split; by default 0.")] = None,
+    split: Annotated[
+        int | None, typer.Option(min=0, help="With --ratio: number of the random split; by default 0.")
+    ] = None,
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.")] = None,
     folder: Out = Path("run"),
     preset: Preset = "fast",

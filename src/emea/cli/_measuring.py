@@ -20,7 +20,7 @@ from emea.plots import reliability_plot, save_plot
 from emea.profile import profile
 from emea.reproduce import Plan, items
 from emea.reproduce import reproduce as make_anew
-from emea.terminal import cells_progress, show_bench, show_comparison, show_measures, show_page, show_profile
+from emea.terminal import cells_progress, say, show_bench, show_comparison, show_measures, show_page, show_profile
 
 
 def evaluate(
@@ -85,7 +85,7 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     assignments: Set = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the cells and pages.")] = Path("results"),
     minutes: Annotated[
-        float | None, typer.Option(help="Begin no run after so long, and make the page of those.")
+        float | None, typer.Option(min=0, help="Begin no run after so long, and make the page of those.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -103,11 +103,17 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
         tuple(assignments or ()),
     )
     ends = time.monotonic() + 60 * minutes if minutes is not None else math.inf
-    with cells_progress(shown=not quiet) as observers:
-        pages = make_anew(names, plan, observers.begin, observers.round, lambda: time.monotonic() > ends)
+    try:
+        with cells_progress(shown=not quiet) as observers:
+            made = make_anew(names, plan, observers.begin, observers.round, lambda: time.monotonic() > ends)
+    except KeyboardInterrupt:
+        say(f"interrupted; the runs in {folder} are kept, and the same command goes on with the others")
+        raise typer.Exit(130) from None
     if not quiet:
-        for page, paths in pages:
+        for page, paths in made.pages:
             show_page(page, paths)
+        if made.missing:
+            say(f"{made.missing:,} runs are not measured yet; the same command goes on with them")
 
 
 def show_what_is_there(  # noqa: PLR0917 - one parameter for each option

@@ -56,7 +56,7 @@ def chosen_settings(  # noqa: PLR0917 - one parameter for each option
     if mode is not None:
         name = chosen.em.encoder
         if "mode" not in type(chosen.encoder_settings()).model_fields:
-            raise SettingsError(f"found --mode {mode}, but encoder '{name}' is not trained; try --encoder rrea")
+            raise SettingsError(f"found --mode {mode}, but encoder '{name}' knows no modes; try --encoder rrea")
         assignments = [*assignments, f'encoders."{name}".mode={mode}']
         chosen = settings.load(preset, config, assignments, device=device, seed=seed)
     decided = device is not None or "device" in chosen.model_fields_set
@@ -74,4 +74,5 @@ def numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        raise SettingsError(f"{option}: found '{text}', expected numbers with commas between them") from None
+        whole = "whole numbers" if kind is int else "numbers"
+        raise SettingsError(f"{option}: found '{text}', expected {whole} with commas between them") from None

@@ -39,7 +39,7 @@ class CommitteeSettings(PluginSettings):
 
     @field_serializer("settings")
     def _whole(self, _: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """All settings of the members, defaults included: who writes down what a run was made of wants them all."""
+        """The members', defaults included, for who writes down what a run was made of."""
         return {name: self.of(name).model_dump(mode="json", exclude_none=True) for name in self.members}
 
     def of(self, name: str) -> PluginSettings:

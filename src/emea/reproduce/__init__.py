@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from emea import plugins
@@ -12,7 +13,15 @@ from emea.reproduce._cells import Cell, Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Page, write_overview
 
-__all__ = ["Cell", "Page", "Plan", "item", "items", "reproduce"]
+__all__ = ["Cell", "Made", "Page", "Plan", "item", "items", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of it."""
+
+    pages: list[tuple[Page, list[Path]]]  # each with its files
+    missing: int  # runs that are not measured yet
 
 
 def items() -> list[str]:
@@ -33,15 +42,23 @@ def reproduce(
     begin: Callable[[Cell, int, int], None] | None = None,
     watch: Callable[[Step], None] | None = None,
     enough: Callable[[], bool] = lambda: False,
-) -> list[tuple[Page, list[Path]]]:
-    """Measure what is missing until it is enough, and write the pages: what each says, and its files.
+) -> Made:
+    """Measure what is missing until it is enough, and write the pages.
 
     `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
     """
     chosen, measured = {name: item(name) for name in names}, Measured(plan)
+    for name, one in chosen.items():
+        if one.ratios is not None and not {*one.ratios} & {*plan.ratios}:
+            about = ", ".join(f"{ratio:g}" for ratio in one.ratios)
+            raise SettingsError(
+                f"--ratios: {name} is about {about}, found {', '.join(f'{ratio:g}' for ratio in plan.ratios)}"
+            )
     wanted = _by_seeds(cell for one in chosen.values() for cell in one.cells(plan))
     measured.check(wanted)
     cells = [cell for cell in wanted if not measured.load(cell)]
+    for cell in {cell.data: cell for cell in cells if not enough()}.values():
+        measured.read(cell)  # what cannot be read is said before the first run
     for number, cell in enumerate(cells):
         if enough():
             break
@@ -51,9 +68,9 @@ def reproduce(
     written = []
     for name, one in chosen.items():
         page, machines = one.page(measured), measured.machines(one.cells(plan))
-        written.append((page, page.write(plan.folder, f"Made by `{plan.command(name)}`; {machines}.")))
+        written.append((page, page.write(plan.folder, f"Made by `{plan.command(name, one.ratios)}`; {machines}.")))
     write_overview(plan.folder, {name: item(name).title for name in items()})
-    return written
+    return Made(written, sum(cell not in measured.found for cell in wanted))
 
 
 def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from emea import __version__
 from emea.bench import machine
+from emea.data import Reference, Task
 from emea.em import Round
 from emea.errors import InputError, SettingsError
 from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
@@ -30,6 +31,7 @@ from emea.reproduce._first_fits import FirstFits
 from emea.settings import Settings, load
 
 FORMAT = 2  # of a record
+WHOLE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # what a record has
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
 POOL = "test targets"  # as in published tables
 
@@ -75,11 +77,11 @@ class Plan:
     folder: Path
     changes: tuple[str, ...] = ()  # settings changed in all runs
 
-    def command(self, name: str) -> str:
-        """What makes a table or figure by this plan, but for where the sets lie and on which device."""
+    def command(self, name: str, about: tuple[float, ...] | None) -> str:
+        """What makes a table or figure about some ratios, but for where the sets lie and on which device."""
         words = ["emea", "reproduce", name]
         words += [word for folder in self.data for word in ("--data", f"{folder.parent.name}/{folder.name}")]
-        words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios)]
+        words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios if about is None or ratio in about)]
         words += ["--splits", ",".join(map(str, self.splits))]
         words += [word for preset in self.presets for word in ("--preset", preset)]
         words += [word for change in self.changes for word in ("--set", change)]
@@ -116,7 +118,8 @@ class Measured:
                 record = json.loads(path.read_text(encoding="utf-8"))
             except ValueError:  # not whole: to be measured again
                 record = {}
-            if isinstance(record, dict) and record.get("made of") == self._made_of(cell):
+            whole = isinstance(record, dict) and record.keys() >= WHOLE
+            if whole and record["made of"] == self._made_of(cell):
                 self.found[cell] = record
         return cell in self.found
 
@@ -124,13 +127,28 @@ class Measured:
         """Refuse what cannot be measured, before anything is."""
         for path in self.plan.data:
             if not path.is_dir():
-                raise InputError(f"{path} does not exist, expected a benchmark folder")
+                found = "is a file" if path.exists() else "does not exist"
+                raise InputError(f"{path} {found}, expected a benchmark folder")
         if len(self.plan.sets) < len(self.plan.data):
             raise SettingsError("found two benchmark folders of one name, expected a name for each")
         if any(change.split("=")[0].strip() == "method" for change in self.plan.changes):
             raise SettingsError("the methods are those of the table: they cannot be set")
+        for ratio in self.plan.ratios:
+            if not 0 < ratio < 1:
+                raise SettingsError(f"--ratios: found {ratio:g}, expected shares between 0 and 1")
+        for split in self.plan.splits:
+            if split < 0:
+                raise SettingsError(f"--splits: found {split}, expected numbers from 0 on")
         for cell in cells:
             self._settings(cell)
+        try:
+            self.plan.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"the folder {self.plan.folder} cannot be made: {error.strerror}") from error
+
+    def read(self, cell: Cell) -> tuple[Task, Reference | None]:
+        """What a cell is run on."""
+        return read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
 
     def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
         """Run the cell and keep it."""
@@ -142,7 +160,7 @@ class Measured:
             file.write((json.dumps(record) + "\n").encode())
 
     def _measure(self, cell: Cell, watch: Callable[[Step], None] | None) -> dict[str, Any]:
-        task, reference = read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
+        task, reference = self.read(cell)
         assert reference is not None
         settings = self._settings(cell)
         rounds: list[dict[str, float]] = []
@@ -193,7 +211,8 @@ class Measured:
 
     def _path(self, cell: Cell) -> Path:
         slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
-        return self.plan.folder / "cells" / f"{slug}.json"
+        changed = f"-{_digest(self.plan.changes)}" if self.plan.changes else ""  # kept beside those that are not
+        return self.plan.folder / "cells" / f"{slug}{changed}.json"
 
     def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
         """The splits of a system that are measured."""

@@ -14,6 +14,9 @@ class Item(ABC):
     """A table or figure: the runs it needs, and what is made of them."""
 
     title: ClassVar[str]
+    ratios: ClassVar[tuple[float, ...] | None] = (
+        None  # the amounts of labels it is about; none: whichever are asked for
+    )
 
     @abstractmethod
     def cells(self, plan: Plan) -> Iterable[Cell]:

@@ -14,6 +14,12 @@ from emea.plots import SCHEMA, can_draw, save_plot
 from emea.reproduce._cells import Measured, System
 
 NOT_MEASURED = "not measured"
+CHOSEN = (
+    "No run sees its test pairs; what the paper leaves open was chosen by the results on splits 10 and 11 of zh_en "
+    "([which choices](questions.md)). On a GPU, where sums have no fixed order, a run differs from its like by up to "
+    "half a point."
+)
+STATED = "What the paper states, judged by Hit@1, mean of the splits, unless it says otherwise:"
 Rows = list[dict[str, str]]
 Verdict = Literal["agrees", "disagrees", "partly", "not measured"]
 
@@ -28,22 +34,22 @@ class Finding:
 
     @classmethod
     def counted(cls, claim: str, right: Iterable[bool], figures: str = "") -> Finding:
-        """Holds in all cells, in some, or in none."""
+        """Holds in all comparisons, in some, or in none."""
         held = list(right)
         if not held:
             return cls(claim, "not measured")
         verdict: Verdict = "partly"
         if all(held) or not any(held):
             verdict = "agrees" if all(held) else "disagrees"
-        return cls(claim, verdict, f"in {sum(held)} of {len(held)} cells" + (f"; {figures}" if figures else ""))
+        return cls(claim, verdict, f"in {sum(held)} of {len(held)} comparisons" + (f"; {figures}" if figures else ""))
 
     @classmethod
     def somewhere(cls, claim: str, right: Iterable[bool]) -> Finding:
-        """Holds in some cell, or in none."""
+        """Holds in some comparison, or in none."""
         held = list(right)
         if not held:
             return cls(claim, "not measured")
-        return cls(claim, "agrees" if any(held) else "disagrees", f"in {sum(held)} of {len(held)} cells")
+        return cls(claim, "agrees" if any(held) else "disagrees", f"in {sum(held)} of {len(held)} comparisons")
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Page:
         parts += [markdown_table(self.rows) or "Nothing of it is measured.", self.below]
         if self.findings:
             stated = [{"the paper": one.claim, "ours": one.verdict, "figures": one.figures} for one in self.findings]
-            parts += ["What the paper states:", markdown_table(stated)]
+            parts += [STATED, markdown_table(stated)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def write(self, folder: Path, made: str) -> list[Path]:
@@ -84,14 +90,16 @@ class Page:
 
 
 def write_overview(folder: Path, titles: dict[str, str]) -> None:
-    """One page of all tables and figures that were made in the folder, by name and title."""
-    parts = ["# The paper's tables and figures, made anew", "Made by `emea reproduce`; each page says how."]
+    """One page of all tables and figures that were made in the folder, by name and title, with what they say to the
+    paper's findings."""
+    parts = ["# The paper's tables and figures, made anew", f"Made by `emea reproduce`; each page says how. {CHOSEN}"]
     for name, title in titles.items():
         if (folder / f"{name}.md").exists():
             found = sorted(path.name for path in folder.glob(f"{name}*.svg"))
             parts += [f"## [{title}]({name}.md)", *(f"![{path}]({path})" for path in found)]
+            parts += (folder / f"{name}.md").read_text(encoding="utf-8").partition(STATED)[1:]
     with writing(folder / "overview.md") as file:
-        file.write(("\n\n".join(parts) + "\n").encode())
+        file.write(("\n\n".join(part.strip() for part in parts if part) + "\n").encode())
 
 
 def markdown_table(rows: Rows) -> str:
@@ -110,6 +118,11 @@ def csv_table(rows: Rows) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def shown_p(p: float | None) -> str:
+    """A p-value for a table; nothing where there is none."""
+    return "" if p is None else "< 1e-9" if p < 1e-9 else f"{p:.2g}"
 
 
 def ahead(

@@ -12,23 +12,22 @@ from emea.reproduce._pages import Finding, Page
 from emea.reproduce._points import cells_of, drawn, figure_page
 from emea.reproduce._systems import EMEA_SUP
 
-FEW = (0.01, 0.05)
-
 
 class Fig5(Item):
     """Convergence of both parts."""
 
     title = "Figure 5: both parts from round to round"
+    ratios = (0.01, 0.05)
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
         """The paper's loop with few labels."""
-        return plan.cells([EMEA_SUP], FEW)
+        return plan.cells([EMEA_SUP], self.ratios)
 
     def page(self, measured: Measured) -> Page:
         """Lines by round."""
         points: list[dict[str, Any]] = []
         rising, early, late = [], [], []
-        for data, ratio in cells_of(measured.plan, FEW):
+        for data, ratio in cells_of(measured.plan, self.ratios):
             runs = [run["rounds"] for run in measured.runs(EMEA_SUP, data, ratio)]
             length = min(map(len, runs), default=0)
             lines = {

@@ -36,7 +36,7 @@ class Fig7(Item):
         widths = [width for ratio in known if (width := spread[ratio]) is not None]
         steady = [width <= SLIGHT for ratio in known if (width := stable[ratio]) is not None]
         more = [
-            abs(large - small) <= SLIGHT
+            0 < large - small <= SLIGHT
             for data, ratio in cells_of(measured.plan, self.ratios)
             if (large := measured.mean(self._by_k()[50], data, ratio)) is not None
             and (small := measured.mean(self._by_k()[10], data, ratio)) is not None

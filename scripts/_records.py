@@ -39,6 +39,13 @@ def write_sections(text: str) -> None:
     path.write_text("\n## ".join(part.rstrip("\n") + "\n" for part in parts), encoding="utf-8")
 
 
+def write_block(path: Path, name: str, text: str) -> None:
+    """Put a text between the comments that mark its place in a page."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    path.write_text(f"{before}{begin}{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
 def options(about: str | None, cells: str, preset: str | None = None) -> argparse.Namespace:
     """The options of a script that measures cells, by a preset where it names one."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)

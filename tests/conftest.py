@@ -4,8 +4,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
+
+hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no defect
+hypothesis.settings.load_profile("patient")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter

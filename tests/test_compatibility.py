@@ -15,7 +15,7 @@ from emea.compatibility import SMALLEST_WEIGHT, Factors, combine, labels, learn_
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.rules.paris import PARIS, PARISSettings
 
-SMALL = settings(deadline=None, max_examples=40, derandomize=True)
+SMALL = settings(max_examples=40, derandomize=True)
 
 Triple = tuple[int, int, int]
 Pair = tuple[int, int]

@@ -29,7 +29,7 @@ from emea.evaluation import (
 from emea.settings import Settings, SimilaritySettings
 from emea.similarity import search
 
-SMALL = settings(deadline=None, max_examples=60, derandomize=True)
+SMALL = settings(max_examples=60, derandomize=True)
 
 Pair = tuple[int, int]
 

@@ -26,7 +26,7 @@ from emea.kernels.segments import (
 )
 from emea.kernels.sinkhorn import sinkhorn
 
-SMALL = settings(deadline=None, max_examples=60, derandomize=True)
+SMALL = settings(max_examples=60, derandomize=True)
 SIZE = 5  # indices of the segment tests; some stay without a row
 
 

@@ -18,7 +18,7 @@ from emea.data import Alignment, Candidates, Counterparts
 from emea.matching import Calibration, match, mutual_best, one_to_one, surest
 from emea.settings import MatchingSettings
 
-SMALL = settings(deadline=None, max_examples=60, derandomize=True)
+SMALL = settings(max_examples=60, derandomize=True)
 METHODS = ("mutual", "one_to_one", "transport")
 
 Pair = tuple[int, int]

@@ -16,7 +16,7 @@ from emea.kernels.segments import LOWEST
 from emea.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
 from emea.settings import ProbabilitySettings
 
-SMALL = settings(deadline=None, max_examples=60, derandomize=True)
+SMALL = settings(max_examples=60, derandomize=True)
 PLAIN = ProbabilitySettings(balance=0)
 
 Pair = tuple[int, int]

@@ -26,9 +26,10 @@ from emea.settings import load
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
 RESULTS = ("alignment.tsv", "candidates.tsv", "relations.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
 CODE = """
-from pathlib import Path
+import signal
 import sys
 from emea.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may have told to ignore it
 sys.argv = ["emea", *sys.argv[1:]]
 main()
 """

@@ -9,7 +9,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -29,6 +29,7 @@ from emea.formats._files import writing
 from emea.methods import Step, align
 from emea.reproduce._first_fits import FirstFits
 from emea.settings import Settings, load
+from emea.training import TrainingSettings
 
 FORMAT = 2  # of a record
 WHOLE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # what a record has
@@ -44,10 +45,11 @@ class System:
     preset: str = "paper"
     changes: tuple[str, ...] = ()
     decoding: str = "csls"  # by which it is ranked
+    at_once: bool = False  # the encoder alone, in one fit, for as many epochs as all the rounds take
 
     def but(self, name: str, *changes: str) -> System:
         """The same with more changes, under another name."""
-        return System(name, self.preset, (*self.changes, *changes), self.decoding)
+        return replace(self, name=name, changes=(*self.changes, *changes))
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,13 @@ class Measured:
 
     def _settings(self, cell: Cell) -> Settings:
         changes = [*self.plan.changes, *cell.system.changes]
+        chosen = load(cell.system.preset, assignments=changes, device=self.plan.device, seed=cell.split)
+        if not cell.system.at_once:
+            return chosen
+        own = chosen.encoder_settings()
+        assert isinstance(own, TrainingSettings)
+        epochs = own.epochs + chosen.em.rounds * own.more_epochs
+        changes += ["em.rounds=0", f"encoders.{chosen.em.encoder}.epochs={epochs}"]
         return load(cell.system.preset, assignments=changes, device=self.plan.device, seed=cell.split)
 
     def _made_of(self, cell: Cell) -> list[Any]:

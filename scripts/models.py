@@ -7,7 +7,7 @@ DATA is the folder of benchmark graphs, by default .data.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,7 +67,9 @@ def comparisons(measured: Measured) -> Iterator[str]:
 
 def main() -> None:
     """Read the cells and write the section."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / ".data"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="?", type=Path, default=REPOSITORY / ".data")
+    data = parser.parse_args().data
     ratios = sorted({ratio for _, ratio, _ in GOALS})
     plan = Plan((data / "dbp15k" / SET,), tuple(ratios), (SPLIT,), (), "cpu", REPOSITORY / "docs" / "reproduce")
     measured = Measured(plan)

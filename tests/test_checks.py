@@ -28,6 +28,24 @@ def test_a_sound_task_passes_without_a_word() -> None:
 
 
 @pytest.mark.parametrize(
+    ("preset", "assignments", "idle"),
+    [
+        ("fast", ["encoders.rrea.epochs=3"], ["'rrea' are given, but 'propagation' is at work"]),
+        ("fast", ["method=prase", "encoders.rrea.epochs=3"], ["'rrea' are given, but 'prase' is at work"]),
+        ("best", ["encoders.rrea.epochs=3"], ["'rrea' are given, but 'committee' is at work"]),
+        ("best", ["em.encoder=propagation"], []),  # the preset's own
+        ("paper", ["encoders.rrea.epochs=3", "probability.fit_to=seeds"], []),
+    ],
+)
+def test_settings_of_an_encoder_that_is_not_at_work_are_told(
+    preset: str, assignments: list[str], idle: list[str]
+) -> None:
+    warnings = check(seeded(CHAIN, CHAIN, (0, 0)), load(preset, assignments=assignments))
+    assert len(warnings) == len(idle)
+    assert all(part in told for part, told in zip(idle, warnings, strict=True))
+
+
+@pytest.mark.parametrize(
     ("task", "message"),
     [
         (seeded(graph(3, []), CHAIN, (0, 0)), "the source graph has no relation between entities"),

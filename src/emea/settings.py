@@ -225,13 +225,11 @@ PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaul
         "em": {"encoder": "committee", "rounds": 9},
         "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
     },
-    "paper": {  # Guiding Neural Entity Alignment with Compatibility; why argmax and the own factor: docs/log.md
+    "paper": {  # Guiding Neural Entity Alignment with Compatibility; its open choices: docs/reproduce/questions.md
         "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False, "sweeps": 3},
         "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
-        "rules": {
-            "paris": {"evidence": "forward", "minimum": 0.2}
-        },  # eq. paris_prob; more than 1/K, which says nothing
+        "rules": {"paris": {"evidence": "forward", "minimum": 0.2}},  # eq. paris_prob; 1/K and less say nothing
     },
 }
 

@@ -116,12 +116,13 @@ def rounds(
 
         considered = most_probable(believed, settings.considered, both_ways=rules.both_ways)
         considered = clamp(considered, certain, _cosine(embeddings, certain))
-        refined = considered
+        joint = considered
         for _ in range(settings.compatibility.sweeps):
-            factors = rules.factors(refined, embeddings, nearest, known)
+            factors = rules.factors(joint, embeddings, nearest, known)
             weights = learn_weights(factors.learning)  # M-step: Φ
             refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
-        found = pseudo_labels(considered, refined, combine(considered, refined), settings.em, generator)
+            joint = combine(considered, refined)  # q_Θ · q*, from which the next sweep starts
+        found = pseudo_labels(considered, refined, joint, settings.em, generator)
         agreed = combine(considered, refined, settings.compatibility.last_say)
         last, pseudo = pseudo, _without(found, seeds + anchors.links)
 
@@ -133,7 +134,7 @@ def rounds(
         yield Round(number, embeddings, believed, refined, agreed, weights, state, final, *took)
         if final:
             return
-        del embeddings, nearest, candidates, believed, considered, factors, refined, agreed  # room
+        del embeddings, nearest, candidates, believed, considered, factors, refined, joint, agreed  # room
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,7 +128,7 @@ class CompatibilitySettings(_Stage):
         "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
     )
     none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
-    sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined from what it was before")
+    sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined, each time from q_Θ · q*")
     last_say: float = Field(
         0.2, ge=0, description="exponent of q* in the final beliefs, for an encoder that has learned from the rules"
     )
@@ -229,7 +229,7 @@ PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaul
         "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False, "sweeps": 3},
         "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
-        "rules": {"paris": {"evidence": "forward", "minimum": 0.2}},  # eq. paris_prob; 1/K and less say nothing
+        "rules": {"paris": {"evidence": "forward", "minimum": 0.5}},  # eq. paris_prob; what is more likely than not
     },
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from statistics import mean, stdev
+from statistics import median
 
 from emea.reproduce import _paper
 from emea.reproduce._cells import Measured, Plan, System
@@ -71,7 +71,4 @@ def missing_sets(plan: Plan) -> str:
 
 
 def seconds(values: list[float]) -> str:
-    if not values:
-        return NOT_MEASURED
-    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{mean(values):.2f}{spread}"
+    return f"{median(values):.2f}" if values else NOT_MEASURED

@@ -38,7 +38,7 @@ DONE: Rows = [
             "three sweeps, from the second on starting from q_Θ · q*",
             "better with few labels",
         ),
-        ("all evidence counts (eq. paris_prob)", "above .5", "better: a neighbour counts whose counterpart is more likely than not"),
+        ("all evidence counts (eq. paris_prob)", "above .5", "better with more than one sweep"),
         ("evidence hard (4.5) or soft (eq. paris_prob)", "soft", "better"),
         ("labels are a sample of q* (Algorithm 1)", "its best", "better"),
         ("the whole Markov blanket (eq. cond_p)", "the entity's own factor", "better"),

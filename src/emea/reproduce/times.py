@@ -34,12 +34,11 @@ class Times(Item):
                         own = [run for run in runs if run["machine"] == machine]
                         reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()
                         rows.append({**head, **_row(own, reported), "machine": machine.split(", ", 2)[-1]})
-        below = "Time is of the runs as they were made; the first of a process, and those that share its first fit, "
-        below += "include the start of its device."
+        below = "A process's first run, and those that share its first fit, include the start of the device."
         if "dbp_wd" not in measured.plan.sets:
             below += " DWY100K (the paper's Table 5: 146–190 minutes, then 33–49 and 16–30 a round) is not measured: "
             below += "`emea reproduce times --data DWY100K/dbp_wd`."
-        return Page("times", self.title, "Seconds.", rows, below=below)
+        return Page("times", self.title, "Seconds, the median of the runs.", rows, below=below)
 
 
 def _row(runs: list[dict[str, Any]], reported: Sequence[float]) -> dict[str, str]:

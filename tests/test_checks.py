@@ -63,8 +63,8 @@ def test_what_is_doubtful_is_named_with_its_consequence() -> None:
     lonely = graph(9, [[0, 0, 1], [0, 0, 1], [2, 0, 3], [4, 0, 5], [6, 0, 7]])
     warnings = check(seeded(lonely, CHAIN, (0, 0), (8, 1)))
     assert [warning.split(":")[0] for warning in warnings] == [
-        "1 of 2 seeds have a source in no triple",
         "1 triples of the source graph stood there before",
+        "1 of 2 seeds have a source in no triple",
         "67% of the source graph's entities have no path to a seed",
     ]
 
@@ -100,23 +100,21 @@ def test_the_estimate_grows_with_what_it_depends_on() -> None:
 
 
 def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
-    task, _ = read_example("world")
-    needed = Estimate(pairs=10, features=10, memory=8e9, free=2e9, seconds=1)
+    needed = Estimate(pairs=10, features=10, width=3132, memory=8e9, free=2e9, seconds=1)
     with pytest.raises(
         NotEnoughMemoryError, match=r"needs about 8.0 GB and 2.0 GB are free; --set similarity"
     ) as caught:
-        fitted(task, load(), needed)
+        fitted(load(), needed)
     assert caught.value.exit_code == 3
 
 
 def test_blocks_are_as_small_as_free_memory_asks_for() -> None:
-    task, _ = read_example("world")
     settings = load()
     blocks = 4 * settings.similarity.rows(3132, "cpu") * 3132
-    enough = Estimate(pairs=10, features=10, memory=1e9, free=1e9, seconds=1)
-    assert fitted(task, settings, enough) is settings
-    tight = Estimate(pairs=10, features=10, memory=1e9, free=1e9 - blocks / 2, seconds=1)
-    assert fitted(task, settings, tight).similarity.block == settings.similarity.rows(3132, "cpu") // 2
+    enough = Estimate(pairs=10, features=10, width=3132, memory=1e9, free=1e9, seconds=1)
+    assert fitted(settings, enough) is settings
+    tight = Estimate(pairs=10, features=10, width=3132, memory=1e9, free=1e9 - blocks / 2, seconds=1)
+    assert fitted(settings, tight).similarity.block == settings.similarity.rows(3132, "cpu") // 2
 
 
 def test_free_memory_is_told() -> None:

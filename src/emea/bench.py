@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -262,7 +261,8 @@ def machine(device: torch.device) -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{models[0] if models else platform.machine()}, {len(os.sched_getaffinity(0))} cores"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # no such on macOS
+    return f"{models[0] if models else platform.machine()}, {cores} cores"
 
 
 def _size(graph: Graph) -> str:
@@ -288,4 +288,6 @@ def _peak(device: torch.device) -> float:
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
         return 1024 * float(lines["VmHWM"].split()[0])
+    import resource  # not everywhere
+
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # of the whole process, where nobody says more

@@ -35,16 +35,17 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
             f"there are no validation pairs to fit probabilities to: a sharpness of {typical:g} is assumed; "
             "--set probability.fit_to=seeds hides some seeds for it instead"
         )
-    for side, graph, seeds in sides if len(task.seeds) else ():
+    for side, graph, _ in sides:
+        if graph.repeated:
+            warnings.append(f"{graph.repeated:,} triples of the {side} graph stood there before: each counts once")
+    for side, graph, seeds in sides if structure_alone else ():
         connected = _with_triple(graph)[seeds]
         if not bool(connected.any()):
             raise InputError(f"no seed's {side} occurs in any triple of the {side} graph, so the seeds tell nothing")
         if not bool(connected.all()):
             lonely = int((~connected).sum())
             warnings.append(f"{lonely:,} of {len(seeds):,} seeds have a {side} in no triple: they tell nothing")
-        if graph.repeated:
-            warnings.append(f"{graph.repeated:,} triples of the {side} graph stood there before: each counts once")
-        reached = reachable(graph, seeds) if structure_alone else 1.0
+        reached = reachable(graph, seeds)
         if reached < 0.5:
             warnings.append(
                 f"{1 - reached:.0%} of the {side} graph's entities have no path to a seed: structure cannot link them"

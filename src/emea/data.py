@@ -199,7 +199,7 @@ class Reference:
         return f"Reference({len(self):,} links, sealed)"
 
     def open(self) -> Links:
-        """The links, for `evaluation` alone; a test fails where anything else calls this."""
+        """The links, for `evaluation` alone; a test fails where anything else in the package calls this."""
         return self.__links
 
 
@@ -310,17 +310,6 @@ class Counterparts:
         return replace(self, candidates=self.candidates[rows], forward=self.forward[rows], backward=self.backward[rows])
 
     @property
-    def source_outside(self) -> Tensor:
-        """Mass of each source's counterparts that are no candidates, [sources]."""
-        inside = torch.zeros_like(self.source_none).index_add_(0, self.candidates.source, self.forward)
-        return (1 - inside - self.source_none).clamp(min=0)
-
-    @property
-    def target_outside(self) -> Tensor:
-        """Mass of each target's counterparts that are no candidates, [targets]."""
-        return self.swap().source_outside
-
-    @property
     def agreement(self) -> Tensor:
         """Belief that both directions share: p(target | source) · p(source | target), [pairs]."""
         return self.forward * self.backward
@@ -338,7 +327,10 @@ class Alignment:
     source: Tensor  # [links] int64
     target: Tensor  # [links] int64
     confidence: Tensor  # [links] between 0 and 1
-    similarity: Tensor  # [links] cosine
+    similarity: Tensor  # [links] cosine, or where there are no embeddings the confidence again
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def __getitem__(self, rows: Tensor) -> Alignment:
+        return Alignment(self.source[rows], self.target[rows], self.confidence[rows], self.similarity[rows])

@@ -22,7 +22,7 @@ from emea.probability import Scale, clamp, counterparts, fit_scale, most_probabl
 from emea.rulebook import Rulebook
 from emea.settings import EMSettings, ProbabilitySettings, Settings
 from emea.similarity import search
-from emea.values import NOTHING_SHARED, with_values
+from emea.values import NOTHING_SHARED, Anchors, with_values
 
 if TYPE_CHECKING:
     import pandas
@@ -82,10 +82,7 @@ def rounds(
     """The method: yields each round as it ends; round 0 is the fit to the seeds alone; a state lets it go on."""
     training, generator = torch.device(settings.device), torch.Generator().manual_seed(settings.seed)
     device = torch.device("cpu") if training.type == "mps" else training  # rules count in float64, which mps has not
-    graphs, anchors = with_values(Task(task.source, task.target, Links.empty()), settings.evidence)
-    if not len(task.seeds) and not len(anchors.links):
-        raise InputError(NOTHING_SHARED if settings.evidence.counts_values else NO_PAIRS)
-    anchors = anchors.to(device)
+    graphs, anchors = _with_values(task, settings, device)
     encoder, rules = _encoder(graphs, settings, training), Rulebook(graphs, settings, device)
     seeds, exclusions, validation = (links.to(device) for links in (task.seeds, task.exclusions, task.validation))
     folds = _folds(seeds, settings.probability, generator)
@@ -95,7 +92,8 @@ def rounds(
     encoder.restore(state.encoder)
     for number in range(state.done, settings.em.rounds + 1):
         started = time.perf_counter()
-        hidden = seeds[:0] if number == settings.em.rounds else folds[fold]
+        closing = number == settings.em.rounds or 0 < fold == len(folds) - 1  # with all seeds
+        hidden = folds[-1 if closing else fold]
         known = seeds[~torch.isin(seeds.source, hidden.source)]
         held_out = validation if settings.probability.fit_to == "validation" else hidden
         before = State(number, pseudo, scale, fold, tried, generator.get_state(), {})
@@ -105,10 +103,10 @@ def rounds(
             fitted_to, shown = _hidden_labels(pseudo, settings.probability, generator)
 
         embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator).to(device)
-        embeddings = _without_values(_kept_contract(embeddings, graphs, settings.em.encoder), graphs)
+        embeddings = _checked(embeddings, graphs, settings.em.encoder)
         fitting = time.perf_counter() - started
         nearest = search(embeddings, settings.similarity, generator)
-        certain = known.certain() + anchors.links
+        certain = known + anchors.links
         candidates = nearest[~(nearest.touches(certain) | nearest.among(exclusions))]
         if len(fitted_to):
             scale = fit_scale(candidates, fitted_to, scale, settings.probability, both_ways=rules.both_ways)
@@ -127,8 +125,9 @@ def rounds(
         last, pseudo = pseudo, _without(found, seeds + anchors.links)
 
         tried = torch.cat([tried, _trials(agreed, held_out, number)])
-        final = number == settings.em.rounds or _changed(last, pseudo, task) < settings.em.settled
-        fold = fold if encoder.remembers else (fold + 1) % len(folds)
+        settled = _changed(last, pseudo, task) < settings.em.settled
+        final = closing or (settled and not len(hidden))
+        fold = _next_fold(fold, len(folds) - 1, settled=settled, remembers=encoder.remembers)
         state = State(number + 1, pseudo, scale, fold, tried, generator.get_state(), encoder.state())
         took = (time.perf_counter() - started, fitting)
         yield Round(number, embeddings, believed, refined, agreed, weights, state, final, *took)
@@ -193,6 +192,14 @@ def _start(seeds: Links, settings: Settings, generator: torch.Generator) -> Stat
     return State(0, seeds[:0], Scale.typical(settings.probability), 0, untried, generator.get_state(), {})
 
 
+def _with_values(task: Task, settings: Settings, device: torch.device) -> tuple[Task, Anchors]:
+    """The graphs with the values that count, and what is known of these; refused where nothing is known at all."""
+    graphs, anchors = with_values(Task(task.source, task.target, Links.empty()), settings.evidence)
+    if not len(task.seeds) and not len(anchors.links):
+        raise InputError(NOTHING_SHARED if settings.evidence.counts_values else NO_PAIRS)
+    return graphs, anchors.to(device)
+
+
 def _encoder(task: Task, settings: Settings, device: torch.device) -> Encoder:
     plugin = plugins.find("encoders", settings.em.encoder, Encoder)
     return plugin(task, settings.encoder_settings(), device)
@@ -212,33 +219,36 @@ def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
     return (embeddings.source[links.source] * embeddings.target[links.target]).sum(1)
 
 
-def _kept_contract(embeddings: Embeddings, task: Task, name: str) -> Embeddings:
-    """The embeddings, if they are what the contract says: one finite vector of length 1 or 0 for each entity."""
-    for side, graph in ((embeddings.source, task.source), (embeddings.target, task.target)):
+def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
+    """The embeddings, if they are what the contract says: one finite vector of length 1 or 0 for each entity; those of
+    literal values are 0, so that nobody finds them."""
+    sides = []
+    for side, graph in ((embeddings.source, graphs.source), (embeddings.target, graphs.target)):
         length = torch.linalg.vector_norm(side, dim=1)
         sound = bool(((length - 1).abs().minimum(length) < 1e-3).all())  # a NaN is not
         if len(side) != len(graph.entities) or not sound:
             expected = f"expected [{len(graph.entities)}, features] with rows of length 1 or 0"
             raise PluginError(f"encoder '{name}' gave {list(side.shape)} embeddings, {expected}")
-    return embeddings
-
-
-def _without_values(embeddings: Embeddings, graphs: Task) -> Embeddings:
-    """The embeddings with those of literal values zero, so that nobody finds them."""
-    sides = []
-    for side, graph in ((embeddings.source, graphs.source), (embeddings.target, graphs.target)):
         real = torch.arange(len(side), device=side.device) < len(side) - graph.values
         sides.append(side * real[:, None] if graph.values else side)
     return Embeddings(*sides)
 
 
 def _folds(seeds: Links, settings: ProbabilitySettings, generator: torch.Generator) -> list[Links]:
-    """The seeds cut into folds at random; a single empty one where none need be hidden, or they are too few for it."""
-    count = settings.folds
+    """The seeds cut into folds at random, where some have to be hidden and there are enough; and an empty one, last."""
+    count, nothing = settings.folds, seeds[:0]
     if settings.fit_to == "validation" or count < 2 or len(seeds) < 2 * count:
-        return [seeds[:0]]
+        return [nothing]
     order = torch.randperm(len(seeds), generator=generator).to(seeds.source.device)
-    return [seeds[part] for part in order.tensor_split(count)]
+    return [*(seeds[part] for part in order.tensor_split(count)), nothing]
+
+
+def _next_fold(fold: int, nothing: int, *, settled: bool, remembers: bool) -> int:
+    """The fold to hide next: each in turn, or always the same from an encoder that would remember the others; nothing,
+    in the round that closes a loop that has settled."""
+    if settled:
+        return nothing
+    return fold if remembers or not nothing else (fold + 1) % nothing
 
 
 def _hidden_labels(labels: Links, settings: ProbabilitySettings, generator: torch.Generator) -> tuple[Links, Links]:

@@ -14,6 +14,7 @@ from emea.data import Task
 from emea.errors import EmeaError
 from emea.kernels.nearest import multiplies_halves
 from emea.settings import Settings
+from emea.values import with_values
 
 # Measured on zh_en and contea/fr_en (docs/log.md); a guess that should be right within a third.
 INTERPRETER = 0.45e9  # bytes: Python, torch, arrow
@@ -38,6 +39,7 @@ class Estimate:
 
     pairs: int  # candidate pairs, at most
     features: int  # length of the embeddings
+    width: int  # columns of the similarity matrix, seen from either side
     memory: float  # bytes
     free: float  # bytes
     seconds: float
@@ -45,14 +47,14 @@ class Estimate:
 
 def estimate(task: Task, settings: Settings) -> Estimate:
     """What a run will take on this machine, from the sizes and a short trial of its matrix rate."""
-    sources, targets = len(task.source.entities), len(task.target.entities)
+    graphs, _ = with_values(task, settings.evidence)
+    sources, targets = len(graphs.source.entities), len(graphs.target.entities)
     encoder = plugins.find("encoders", settings.em.encoder, Encoder)
     features = encoder.features(settings.encoder_settings())
     pairs = (sources + targets) * settings.similarity.candidates
-    edges = 2 * (len(task.source.triples) + len(task.target.triples))
-    block = settings.similarity.rows(targets, torch.device(settings.device).type)
-    memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + 4 * BLOCKS * block * targets
-    device = torch.device(settings.device)
+    edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
+    device, width = torch.device(settings.device), max(sources, targets)
+    memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + _block(settings, width)
     rough = sources * targets > settings.similarity.exact
     looked_at = min(features, settings.similarity.used_axes(sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
@@ -63,18 +65,15 @@ def estimate(task: Task, settings: Settings) -> Estimate:
     training = encoder.work(settings.encoder_settings(), size, fits) / matrix_rate(features, device)
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
     seconds = fits * a_round + training
-    return Estimate(pairs, features, memory, free_memory(device), seconds)
+    return Estimate(pairs, features, width, memory, free_memory(device), seconds)
 
 
-def fitted(task: Task, settings: Settings, needed: Estimate) -> Settings:
+def fitted(settings: Settings, needed: Estimate) -> Settings:
     """The settings with blocks as small as the free memory asks for; a run that fits with none is refused."""
     if needed.memory <= needed.free:
         return settings
-    targets = len(task.target.entities)
-    spare = needed.free - (
-        needed.memory - 4 * BLOCKS * settings.similarity.rows(targets, torch.device(settings.device).type) * targets
-    )
-    block = int(spare / (4 * BLOCKS * targets))
+    spare = needed.free - (needed.memory - _block(settings, needed.width))
+    block = int(spare / (4 * BLOCKS * needed.width))
     if block >= SMALLEST_BLOCK:
         similarity = settings.similarity.model_copy(update={"block": block})
         return settings.model_copy(update={"similarity": similarity})
@@ -84,6 +83,11 @@ def fitted(task: Task, settings: Settings, needed: Estimate) -> Settings:
         f"this run needs about {needed.memory / 1e9:.1f} GB and {needed.free / 1e9:.1f} GB are free; "
         f"--set similarity.candidates={candidates} with a smaller embedding needs less (see emea encoders)"
     )
+
+
+def _block(settings: Settings, width: int) -> float:
+    """Bytes of the rows of the similarity matrix that are held at a time."""
+    return 4.0 * BLOCKS * settings.similarity.rows(width, torch.device(settings.device).type) * width
 
 
 def free_memory(device: torch.device) -> float:

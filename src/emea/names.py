@@ -70,12 +70,13 @@ def sentence_vectors(texts: Sequence[str], folder: str) -> Tensor:
 
 
 def local_names(entities: pa.Array) -> list[str]:
-    """What names of entities end in, after the last slash, hash or colon, as words.
+    """What names of entities end in, after the last slash, hash or colon, as words; a blank node has no name.
 
-    >>> local_names(pa.array(["http://ex.org/C%C3%B4te_d'Ivoire", "urn:x:foundedBy"]))
-    ["Côte d'Ivoire", 'foundedBy']
+    >>> local_names(pa.array(["http://ex.org/C%C3%B4te_d'Ivoire", "urn:x:foundedBy", "_:b1"]))
+    ["Côte d'Ivoire", 'foundedBy', '']
     """
-    ends = (name.rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2] for name in entities.to_pylist())
+    named = ("" if name.startswith("_:") else name for name in entities.to_pylist())
+    ends = (name.rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2] for name in named)
     return [unquote(end).replace("_", " ") for end in ends]
 
 

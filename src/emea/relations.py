@@ -43,8 +43,9 @@ def relation_links(result: Result) -> pa.Table:
 
 
 def relation_mappings(relations: pa.Table) -> pa.Table:
-    """What SSSOM can say of them: source, target, weight, predicate. Two that are each contained in the other are
-    equivalent, as probably as both are; an inverse has no name of its own and is left out."""
+    """What SSSOM can say of them: source, target, weight, predicate; `^` before a predicate: it holds from target to
+    source. Two that are each contained in the other are equivalent, as probably as both are; an inverse has no name of
+    its own and is left out."""
     rows: list[tuple[str, str, float, str]] = []
     columns = (relations[name].to_pylist() for name in ("source", "target", "source_in_target", "target_in_source"))
     for source, target, inside, around in zip(*columns, strict=True):
@@ -55,7 +56,7 @@ def relation_mappings(relations: pa.Table) -> pa.Table:
         elif inside >= LIKELY:
             rows.append((source, target, inside, "rdfs:subPropertyOf"))
         elif around >= LIKELY:
-            rows.append((target, source, around, "rdfs:subPropertyOf"))
+            rows.append((source, target, around, INVERSE + "rdfs:subPropertyOf"))
     names = ("source", "target", "weight", "predicate")
     kinds = (pa.large_string(), pa.large_string(), pa.float64(), pa.large_string())
     by_column = zip(*rows, strict=True) if rows else ((),) * len(names)

@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tomli_w
 import torch
+from torch import Tensor
 
 from emea import __version__
 from emea.checkpoint import NAME as CHECKPOINT
 from emea.checkpoint import Checkpoint
-from emea.data import Alignment, Counterparts, Links, Reference, Task
+from emea.data import Alignment, Counterparts, Graph, Links, Reference, Task
 from emea.em import Fitting, Result, Round
 from emea.evaluation import evaluate
 from emea.formats._files import writing
@@ -108,14 +109,17 @@ def finished(folder: Path) -> bool:
 
 
 def write_result(result: Result, folder: Path, *, top_k: int, with_seeds: bool) -> None:
-    """The alignment as TSV, SSSOM and, where the names are IRIs, owl:sameAs; and each source's best candidates."""
+    """The alignment as TSV, SSSOM and, where names are IRIs, owl:sameAs; and each source's best candidates."""
     task, links = result.task, _on_cpu(result.alignment)
     if with_seeds:
         links = _with_seeds(links, task.seeds)
     Table().write_alignment(links, task, folder / "alignment.tsv")
-    SSSOM().write_alignment(links, task, folder / "alignment.sssom.tsv")
-    if _are_iris(task):
-        RDF().write_alignment(links, task, folder / "alignment.nt")
+    measured = "cosine" if result.last is not None else None  # other methods have no embeddings
+    SSSOM(similarity=measured).write_alignment(links, task, folder / "alignment.sssom.tsv")
+    source_iris, target_iris = (_are_iris(graph) for graph in (task.source, task.target))
+    if bool(source_iris.any()) and bool(target_iris.any()):
+        between_iris = links[source_iris[links.source] & target_iris[links.target]]  # not blank nodes
+        RDF().write_alignment(between_iris, task, folder / "alignment.nt")
     relations = relation_links(result)
     write_columns(
         folder / "relations.tsv", relations.column_names, [*(column.combine_chunks() for column in relations.columns)]
@@ -174,12 +178,12 @@ def _description(task: Task, settings: Settings, inputs: Inputs) -> dict[str, An
 
 
 def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
-    one = torch.ones(len(seeds), dtype=links.confidence.dtype)
+    one = torch.ones(len(seeds), dtype=links.similarity.dtype)
     return Alignment(
         torch.cat([links.source, seeds.source]),
         torch.cat([links.target, seeds.target]),
-        torch.cat([links.confidence, one]),
-        torch.cat([links.similarity, one.to(links.similarity.dtype)]),
+        torch.cat([links.confidence, seeds.weight.to(links.confidence.dtype)]),
+        torch.cat([links.similarity, one]),
     )
 
 
@@ -187,12 +191,10 @@ def _on_cpu(links: Alignment) -> Alignment:
     return Alignment(*(column.cpu() for column in (links.source, links.target, links.confidence, links.similarity)))
 
 
-def _are_iris(task: Task) -> bool:
-    """Whether owl:sameAs can be written: no name of a linked kind lacks a scheme."""
+def _are_iris(graph: Graph) -> Tensor:
+    """Which entities have names that can stand in RDF, [entities] bool."""
     pattern = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*$"
-    return all(
-        pc.all(pc.match_substring_regex(graph.entities, pattern)).as_py() for graph in (task.source, task.target)
-    )
+    return torch.from_numpy(pc.match_substring_regex(graph.entities, pattern).to_numpy(zero_copy_only=False))
 
 
 def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:

@@ -9,7 +9,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, DirectoryPath, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    DirectoryPath,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from emea import plugins
 from emea.contracts import Baseline, Encoder, PluginSettings, Rule
@@ -154,6 +163,13 @@ class EMSettings(_Stage):
         0.0, ge=0, le=1, description="rounds end when less than this share of the pseudo-labels has changed"
     )
 
+    @field_validator("rules")
+    @classmethod
+    def _once_each(cls, names: Names) -> Names:
+        if len({*names}) < len(names):
+            raise ValueError(f"found {', '.join(names)}, expected each rule once")
+        return names
+
 
 class MatchingSettings(_Stage):
     """Counterparts → one-to-one alignment."""
@@ -183,6 +199,18 @@ class Settings(_Stage):
     encoders: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of encoders by name")
     rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
     baselines: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of other methods by name")
+
+    @model_validator(mode="after")
+    def _plugins_know_their_settings(self) -> Settings:
+        kinds: tuple[tuple[str, dict[str, dict[str, Any]], type], ...] = (
+            ("encoders", self.encoders, Encoder),
+            ("rules", self.rules, Rule),
+            ("baselines", self.baselines, Baseline),
+        )
+        for folder, given, kind in kinds:
+            for name, values in given.items():
+                plugin_settings(f"{folder}.{name}", plugins.find(folder, name, kind), values)
+        return self
 
     @property
     def considered(self) -> int:
@@ -250,12 +278,6 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
         settings = Settings(**values)
     except ValidationError as error:
         raise _explained(error, Settings, "") from error
-    for name in settings.encoders:
-        plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), settings.encoders[name])
-    for name in settings.rules:
-        plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), settings.rules[name])
-    for name in settings.baselines:
-        plugin_settings(f"baselines.{name}", plugins.find("baselines", name, Baseline), settings.baselines[name])
     settings.resolved()  # the chosen encoder and rules exist
     return settings
 

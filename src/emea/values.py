@@ -25,8 +25,9 @@ from emea.settings import EvidenceSettings
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters; marks of other scripts are letters
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
 LONGEST = 2**16  # characters of a value that counts
-LARGEST = 1e15  # up to this whole numbers are told apart
+LARGEST = 1e15  # up to this numbers with a point or an exponent can be told to be whole
 STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # begin the normal forms of strings, numbers and days
 SHOWN = 40  # characters of a value that is named
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -125,7 +126,7 @@ def _values(graph: Graph, settings: EvidenceSettings) -> _Values:
     attributes = graph.attributes
     if settings.local_names:
         own = enumerate(local_names(graph.entities))
-        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own))
+        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own if name))
         attributes = pa.concat_arrays([attributes, pa.array([LOCAL_NAME], attributes.type)])
     place: dict[str, int] = {}
     found: list[tuple[int, int, int]] = []
@@ -168,11 +169,9 @@ def normal_form(text: str, language: str | None = None) -> str | None:
         number = float(text)
         if not math.isfinite(number):
             return None
-        return (
-            f"{NUMBER_FORM}{int(number)}"
-            if number.is_integer() and abs(number) < LARGEST
-            else f"{NUMBER_FORM}{number:.9g}"
-        )
+        if (whole := WHOLE.match(text)) and number:  # digits say more than a float can: think of long identifiers
+            return f"{NUMBER_FORM}{whole[1] or ''}{whole[2]}"
+        return NUMBER_FORM + (str(int(number)) if number.is_integer() and abs(number) < LARGEST else f"{number:.9g}")
     day = DATE.match(text)
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         return f"{DAY}{day[1]}-{day[2]}-{day[3]}"

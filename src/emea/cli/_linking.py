@@ -34,6 +34,8 @@ from emea.profile import doubts, offers
 from emea.settings import EMEA, Settings
 from emea.terminal import log, progress, say, show_estimate, show_result, shown_offers, silent
 
+DEMO = Path("demo-run")  # is written over without asking
+
 
 def align(  # noqa: PLR0917 - one parameter for each option
     source: Annotated[Path | None, typer.Argument(help="Graph to link from: .nt, .ttl, .tsv, .csv, also .gz.")] = None,
@@ -103,7 +105,8 @@ def align(  # noqa: PLR0917 - one parameter for each option
         raise SettingsError(f"--encoder and --mode go with the method emea, found --method {method}")
     if local_names and evidence == "structure":
         raise SettingsError("--local-names takes URIs as names, which --evidence structure does not look at")
-    evidence = evidence or ("all" if config is None and (inputs.data is None or local_names) else None)
+    told = config is not None and "kind" in settings.read_config(config).get("evidence", {})
+    evidence = evidence or ("all" if not told and (inputs.data is None or local_names) else None)
     assignments = [
         *([f"evidence.kind={evidence}"] if evidence else []),
         *(["evidence.local_names=true"] if local_names else []),
@@ -117,13 +120,13 @@ def align(  # noqa: PLR0917 - one parameter for each option
 
 
 def demo(
-    folder: Out = Path("demo-run"),
+    folder: Out = DEMO,
     device: Device = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Link two real graphs of the world, from Unicode CLDR and GeoNames, given 50 pairs; names are not looked at."""
-    job = _Job(Inputs(example="world"), folder, force=True)
+    job = _Job(Inputs(example="world"), folder, force=folder == DEMO)
     _link(job, chosen_settings(device=device), quiet=quiet, as_json=as_json)
 
 
@@ -156,7 +159,7 @@ def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
         if job.dry_run:
             show_estimate(needed, chosen, as_json=as_json)
             return
-        chosen = fitted(task, chosen, needed)
+        chosen = fitted(chosen, needed)
     elif job.dry_run:
         raise SettingsError(f"--dry-run estimates the method emea alone, found --method {chosen.method}")
     try:

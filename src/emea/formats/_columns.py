@@ -159,7 +159,8 @@ def assemble(
     if count * count * len(relations) >= 1 << 63:
         rows = np.concatenate(triples, axis=1).T
         triples.clear()
-        return replace(graph, triples=Graph.build(entities, relations, rows).triples)
+        built = Graph.build(entities, relations, rows)
+        return replace(graph, triples=built.triples, repeated=built.repeated)
     keys = np.empty(sum(part.shape[1] for part in triples), dtype=np.int64)
     filled = len(keys)
     while triples:
@@ -171,7 +172,8 @@ def assemble(
         part += entity_rank[tails]
         filled -= len(heads)
     keys.sort()
-    return replace(graph, triples=_decoded(keys, len(relations), count))
+    distinct = _decoded(keys, len(relations), count)
+    return replace(graph, triples=distinct, repeated=len(keys) - len(distinct))
 
 
 def _decoded(keys: np.ndarray, relations: int, entities: int) -> torch.Tensor:

@@ -8,6 +8,7 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 from torch import Tensor
 
 from emea.data import Alignment, Task
@@ -21,7 +22,7 @@ def sort_by_name(alignment: Alignment) -> Alignment:
     """The links sorted by source name, then target name, which is the order of the ids."""
     rows = np.lexsort((alignment.target.cpu().numpy(), alignment.source.cpu().numpy()))
     columns = (alignment.source, alignment.target, alignment.confidence, alignment.similarity)
-    return Alignment(*(column.detach().cpu()[rows] for column in columns))
+    return Alignment(*(column.detach().cpu() for column in columns))[torch.from_numpy(rows)]
 
 
 def names(alignment: Alignment, task: Task) -> tuple[pa.Array, pa.Array]:

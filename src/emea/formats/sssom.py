@@ -23,7 +23,7 @@ from emea.formats._mappings import Mappings
 from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded
 from emea.formats._writing import Column, alignment_pairs, write_table
 
-PUBLIC_DOMAIN = "https://creativecommons.org/publicdomain/zero/1.0/"
+UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # who publishes the set says under which terms
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: who publishes the set gives it an id of theirs
 TOOL = "emea"
 NO_TERM = "https://w3id.org/sssom/NoTermFound"
@@ -38,13 +38,17 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
     description: ClassVar[str] = "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs with confidence, `Not` as exclusions"
     pair_suffixes: ClassVar[tuple[str, ...]] = (".sssom.tsv",)
 
-    def __init__(self, mapping_set_id: str | None = None, licence: str = PUBLIC_DOMAIN) -> None:
-        """Take the IRIs of the mapping set and its licence; by default the id is made of the links' names."""
+    def __init__(
+        self, mapping_set_id: str | None = None, licence: str = UNSPECIFIED, similarity: str | None = "cosine"
+    ) -> None:
+        """Take the IRIs of the mapping set and its licence, and what kind of number the links' similarity is, if any;
+        by default the id is made of the links' names."""
         # Readers take any other IRI for a CURIE and miss its prefix.
         if mapping_set_id is not None and not mapping_set_id.startswith(("http://", "https://")):
             raise SettingsError(f"found the mapping set id {mapping_set_id}, expected an IRI with http or https")
         self._mapping_set_id = mapping_set_id
         self._licence = licence
+        self._similarity = similarity
 
     def read_pairs(self, path: Path) -> pa.Table:
         """The rows that say "the same", with their confidence as weight; those with the modifier `Not` as excluded."""
@@ -75,7 +79,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         self._write(pairs, path, said)
 
     def write_relations(self, pairs: pa.Table, path: Path) -> None:
-        """Write pairs of relations: source, target, weight, and the predicate that says how they are related."""
+        """Write pairs of relations: source, target, weight, and the predicate that says how they are related, with a
+        `^` before it where it says so from target to source."""
         said = {"mapping_justification": ["semapv:StructuralMatching"] * pairs.num_rows}
         self._write(pairs, path, said)
 
@@ -85,6 +90,9 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         objects, prefixes = shorten(names["target"], "target", prefixes)
         known = "predicate" in pairs.column_names
         predicates = pairs["predicate"].to_pylist() if known else ["owl:sameAs"] * pairs.num_rows
+        exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
+        for row in (row for row, predicate in enumerate(predicates) if predicate.startswith("^")):
+            subjects[row], predicates[row], objects[row] = objects[row], predicates[row][1:], subjects[row]
         columns: dict[str, Column] = {
             "subject_id": subjects,
             "predicate_id": predicates,
@@ -92,11 +100,10 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             **said,
             "confidence": pairs["weight"].to_numpy(),
         }
-        if "similarity" in pairs.column_names:
+        if "similarity" in pairs.column_names and self._similarity is not None:
             columns["similarity_score"] = np.clip(pairs["similarity"].to_numpy(), 0, 1)
         if is_excluded(pairs).any():
             columns["predicate_modifier"] = ["Not" if excluded else "" for excluded in is_excluded(pairs).tolist()]
-        exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
         if any(exact):
             columns["other"] = exact
         metadata = self._metadata(
@@ -129,8 +136,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             "mapping_tool": TOOL,
             "mapping_tool_version": version("emea"),
         }
-        if measured:
-            slots["similarity_measure"] = "cosine"
+        if measured and self._similarity is not None:
+            slots["similarity_measure"] = self._similarity
         try:
             record = MappingSetRecord.model_validate(slots)
         except ValidationError as error:

@@ -1,5 +1,7 @@
 """What is refused or warned of before a run, and what it will take."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from emea.errors import InputError
 from emea.estimate import Estimate, NotEnoughMemoryError, estimate, fitted, free_memory
 from emea.examples import read_example
 from emea.settings import load
+from emea.values import with_values
 
 
 def graph(size: int, triples: list[list[int]]) -> Graph:
@@ -57,6 +60,26 @@ def test_settings_of_an_encoder_that_is_not_at_work_are_told(
 def test_what_cannot_work_is_refused(task: Task, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check(task)
+
+
+def test_seeds_without_triples_are_of_use_where_values_count() -> None:
+    task = read_example("world")[0]
+    names_only = [replace(each, triples=each.triples[:0]) for each in (task.source, task.target)]
+    known = replace(task, source=names_only[0], target=names_only[1])
+    with pytest.raises(InputError, match="the source graph has 12,351 literals and no relation"):
+        check(known)
+    assert check(known, load(assignments=["evidence.kind=all"])) == []
+
+
+def test_the_estimate_counts_values() -> None:
+    task = read_example("world")[0]
+    alone, settings = load(), load(assignments=["evidence.kind=all"])
+    structure, everything = estimate(task, alone), estimate(task, settings)
+    graphs, _ = with_values(task, settings.evidence)
+    assert structure.width == len(task.target.entities)
+    assert everything.width == len(graphs.target.entities) > structure.width
+    assert everything.pairs > 1.5 * structure.pairs
+    assert everything.memory > structure.memory
 
 
 def test_what_is_doubtful_is_named_with_its_consequence() -> None:

@@ -41,13 +41,13 @@ class Watched(Encoder):
         pass
 
 
-def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int) -> list[set[int]]:
+def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int, *more: str) -> list[set[int]]:
     """Which seeds each round was not shown."""
     task = read_example("world")[0]
     monkeypatch.setattr(Watched, "shown", [])
     monkeypatch.setattr(Watched, "since", since)
     monkeypatch.setattr(em, "_encoder", lambda graphs, settings, device: Watched(graphs, PluginSettings(), device))
-    settings = load(assignments=[f"em.rounds={rounds}", f"probability.folds={FOLDS}"])
+    settings = load(assignments=[f"em.rounds={rounds}", f"probability.folds={FOLDS}", *more])
     for _ in em.rounds(task, settings):
         pass
     seeds = set(task.seeds.source.tolist())
@@ -67,6 +67,22 @@ def test_from_one_that_remembers_the_same_stay_hidden_to_the_end(monkeypatch: py
     assert not hidden[0] & hidden[1], "it has forgotten the first round"
     assert hidden[1] == hidden[2] == hidden[3]
     assert not last
+
+
+@pytest.mark.parametrize("since", [1, 99])
+def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.MonkeyPatch, since: int) -> None:
+    hidden = hidden_seeds(monkeypatch, 9, since, "em.settled=1.0")
+    assert 2 <= len(hidden) < 10, "it ends early"
+    assert [len(fold) for fold in hidden] == [10] * (len(hidden) - 1) + [0]
+
+
+def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:
+    task = read_example("world")[0]
+    result = em.align(task, load(assignments=["em.settled=1.0"]))
+    assert result.last is not None
+    assert result.last.number < 6
+    assert not torch.isin(result.alignment.source, task.seeds.source).any()
+    assert not torch.isin(result.alignment.target, task.seeds.target).any()
 
 
 def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -> None:

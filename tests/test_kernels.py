@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from emea.kernels.joins import Edges, expand, lookup
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import (
     LOWEST,
+    cuts,
     segment_best,
+    segment_choice,
     segment_logsumexp,
     segment_max,
     segment_rank,
@@ -110,6 +113,24 @@ def test_segment_best_equals_a_loop_with_many_ties(rows: list[tuple[int, int, in
     for count in (1, 2):
         best = segment_best(torch.tensor(index, dtype=torch.int64), SIZE, *tensors[:count])
         assert best.tolist() == slow_best(index, SIZE, scores[:count], 1e-9)
+
+
+def test_a_choice_is_the_best_if_it_is_better_than_none() -> None:
+    index, score = torch.tensor([0, 0, 1, 1, 2, 3]), torch.tensor([0.5, 0.2, 0.3, 0.3, 0.4, 0.1])
+    none, tie_break = torch.tensor([0.4, 0.0, 0.4, 0.0, 0.0]), torch.tensor([0.0, 0.0, 1.0, 2.0, 0.0, 0.0])
+    assert segment_choice(index, 5, none, score).tolist() == [0, 5]
+    assert segment_choice(index, 5, none, score, tie_break).tolist() == [0, 3, 5]
+
+
+@SMALL
+@given(sizes=st.lists(st.integers(0, 9), max_size=40), block=st.integers(1, 30))
+def test_parts_are_not_much_larger_than_a_block(sizes: list[int], block: int) -> None:
+    ends = cuts(torch.tensor(sizes, dtype=torch.int64), block)
+    assert ends[0] == 0
+    assert ends[-1] == len(sizes)
+    parts = [sizes[first:last] for first, last in pairwise(ends)]
+    assert [*chain(*parts)] == sizes
+    assert all(sum(part) < block + 9 + 9 for part in parts)
 
 
 def test_segment_best_abstains_at_a_tie_unless_a_later_score_breaks_it() -> None:

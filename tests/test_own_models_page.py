@@ -6,8 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import emea
+from emea import plugins
 from emea.cli import main
+from emea.contracts import Encoder
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
 
@@ -48,3 +52,16 @@ def test_the_example_links_the_graphs(
     right = sum(source.rpartition(":")[2] == target.rpartition(":")[2] for source, target in found)
     assert right > 40
     assert right > 0.9 * len(found)
+
+
+def test_the_model_that_goes_on_from_its_last_fit_says_so(folder: Path) -> None:
+    sys.path.insert(0, str(folder))
+    task = emea.read("a.tsv", "b.tsv", "seeds.tsv")
+    kind, generator = plugins.find("encoders", "mixer:Mixed", Encoder), torch.Generator().manual_seed(0)
+    first, second = (kind(task, kind.Settings(epochs=2), torch.device("cpu")) for _ in range(2))
+    assert not first.remembers
+    first.fit(task.seeds, generator)
+    assert first.remembers
+    second.restore(first.state())
+    on, again = (each.fit(task.seeds, torch.Generator().manual_seed(1)) for each in (first, second))
+    assert torch.equal(on.source, again.source)

@@ -83,6 +83,64 @@ def test_links_are_one_to_one_and_without_seeds(finished: Path) -> None:
     assert len(mappings) == links.num_rows
 
 
+def test_blank_nodes_have_no_name_and_no_same_as(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        lines = [f'<http://{side}.org/{number}> <http://x.org/name> "number {number}" .' for number in range(30)]
+        lines += [f'_:{side}{number} <http://x.org/name> "node {number}" .' for number in range(10)]
+        lines += [f"_:{side}{number} <http://x.org/of> <http://{side}.org/{number}> ." for number in range(10)]
+        (tmp_path / f"{side}.nt").write_text("\n".join(lines) + "\n")
+    command("align", "a.nt", "b.nt", "--quiet", *QUICK, folder=tmp_path)
+    links = table(tmp_path / "run" / "alignment.tsv").to_pylist()
+    between_iris = [row for row in links if not row["source"].startswith("_:") and not row["target"].startswith("_:")]
+    assert len(links) > len(between_iris) > 20
+    assert len((tmp_path / "run" / "alignment.nt").read_text().splitlines()) == len(between_iris)
+    only_blank = ["_:n <http://x.org/r> _:m .\n", "_:m <http://x.org/r> _:n .\n"]
+    for name, text in zip(("c.nt", "d.nt"), only_blank, strict=True):
+        (tmp_path / name).write_text(text)
+    done = command("align", "c.nt", "d.nt", "--local-names", "--out", "other", *QUICK, folder=tmp_path, code=2)
+    assert "the graphs share no value" in done.stderr
+
+
+def test_a_config_that_says_nothing_of_evidence_leaves_it_as_it_is(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        rows = [f"{side}{number}\tname\tnumber {number}\tliteral" for number in range(30)]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail\tkind", *rows]) + "\n")
+    (tmp_path / "short.toml").write_text("[em]\nrounds = 1\n")
+    (tmp_path / "structure.toml").write_text('[evidence]\nkind = "structure"\n')
+    command("align", "a.tsv", "b.tsv", "--config", "short.toml", "--quiet", "--device", "cpu", folder=tmp_path)
+    assert table(tmp_path / "run" / "alignment.tsv").num_rows == 30
+    given = ["--config", "structure.toml", "--out", "other"]
+    done = command("align", "a.tsv", "b.tsv", *given, "--device", "cpu", folder=tmp_path, code=2)
+    assert "no relation between entities" in done.stderr
+
+
+def test_seeds_weigh_as_much_as_they_say(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        rows = [f"{side}{number}\tnext\t{side}{number + 1}" for number in range(40)]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail", *rows]) + "\n")
+    pairs = [f"a{number}\tb{number}\t{0.75 if number else 1}" for number in range(0, 40, 4)]
+    (tmp_path / "seeds.tsv").write_text("\n".join(["source\ttarget\tweight", *pairs]) + "\n")
+    command("align", "a.tsv", "b.tsv", "--seeds", "seeds.tsv", "--with-seeds", "--quiet", *QUICK, folder=tmp_path)
+    found = {row["source"]: row for row in table(tmp_path / "run" / "alignment.tsv").to_pylist()}
+    assert found["a0"]["confidence"] == 1
+    assert found["a4"]["confidence"] == 0.75
+
+
+def test_another_method_says_nothing_of_cosines_and_nobody_of_a_licence(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        rows = [f"{side}{number}\tname\tnumber {number}\tliteral" for number in range(30)]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail\tkind", *rows]) + "\n")
+    command("align", "a.tsv", "b.tsv", "--method", "paris", "--quiet", "--device", "cpu", folder=tmp_path)
+    text = (tmp_path / "run" / "alignment.sssom.tsv").read_text()
+    assert "similarity" not in text
+    assert "license/unspecified" in text
+
+
+def test_the_demo_writes_over_its_own_folder_alone(finished: Path) -> None:
+    done = command("demo", "--out", str(finished), "--quiet", folder=finished.parent, code=2)
+    assert "already holds a run" in done.stderr
+
+
 def test_candidates_are_ranked_by_probability(finished: Path) -> None:
     rows = table(finished / "candidates.tsv").to_pylist()
     assert list(rows[0]) == ["source", "rank", "target", "similarity", "probability"]

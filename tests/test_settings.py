@@ -76,3 +76,12 @@ def test_resolved_settings_of_a_committee_name_those_of_its_members() -> None:
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings().seed = 3  # type: ignore[misc]
+
+
+def test_settings_of_plugins_are_checked_however_settings_are_made() -> None:
+    with pytest.raises(SettingsError, match="propagtion"):
+        Settings(encoders={"propagtion": {"dimension": 3}})
+    with pytest.raises(SettingsError, match="depht"):
+        Settings(encoders={"propagation": {"depht": 3}})
+    with pytest.raises(SettingsError, match="expected each rule once"):
+        load(assignments=["em.rules=paris,paris"])

@@ -58,6 +58,10 @@ def task(first: list[Literal], second: list[Literal]) -> Task:
         ("19690514", None, "n 19690514"),
         ("-1.5e-3", None, "n -0.0015"),
         ("1e999", None, None),
+        ("12345678901234567", None, "n 12345678901234567"),  # of a post, say: no float tells it from the next
+        ("-012345678901234568", None, "n -12345678901234568"),
+        ("-00", None, "n 0"),
+        ("+5", None, "n 5"),
         ("2001-02-03", None, "d 2001-02-03"),
         ("2001-02-03T10:00:00+01:00", None, "d 2001-02-03"),
         ("2001-2-3", None, "s 2001 2 3"),

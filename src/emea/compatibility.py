@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts
 from emea.kernels.joins import lookup
-from emea.kernels.segments import LOWEST, segment_best, segment_logsumexp, segment_softmax, segment_sum
+from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
 
 SMALLEST = 1e-300  # keeps a division by nothing a number
 NONE, UNDECIDED = -1, -2  # samples that are no row
@@ -100,9 +100,7 @@ def labels(refined: Counterparts, believed: Counterparts) -> Tensor:
     With a single rule its weight scales all logits alike, so Φ changes confidence and never such a label.
     """
     pairs = refined.candidates
-    best = segment_best(pairs.source, pairs.sources, refined.forward, believed.forward)
-    rows = best[best >= 0]
-    return rows[refined.forward[rows] > refined.source_none[pairs.source[rows]]]
+    return segment_choice(pairs.source, pairs.sources, refined.source_none, refined.forward, believed.forward)
 
 
 def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
@@ -113,10 +111,8 @@ def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
         noise = torch.rand(len(probability), dtype=torch.float64, generator=generator).to(probability.device)
         return torch.log(probability.double()) - torch.log(-torch.log(noise.clamp(1e-300, 1 - 1e-16)))
 
-    score = perturbed(refined.forward)
-    best = segment_best(pairs.source, pairs.sources, score)
-    rows = best[best >= 0]
-    return rows[score[rows] > perturbed(refined.source_none)[pairs.source[rows]]]
+    score, none = perturbed(refined.forward), perturbed(refined.source_none)
+    return segment_choice(pairs.source, pairs.sources, none, score)
 
 
 def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> Counterparts:

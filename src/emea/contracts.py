@@ -74,7 +74,8 @@ class Encoder(ABC):
         """Fit to weighted pairs, going on from the last fit where there was one, and embed every entity."""
 
     def state(self) -> dict[str, Tensor]:
-        """What the next fit goes on from; nothing, for an encoder that starts anew each time."""
+        """What the next fit goes on from; nothing, for an encoder that starts anew each time. One that goes on and does
+        not say so was shown the seeds that are hidden from it later: its confidence would be too high."""
         return {}
 
     @property

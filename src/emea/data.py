@@ -181,6 +181,11 @@ class Task:
     validation: Links = field(default_factory=Links.empty)  # looked at by no default setting
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
 
+    def names(self, links: Links | Candidates | Alignment) -> tuple[pa.Array, pa.Array]:
+        """Names of the links' sources, and of their targets."""
+        sources, targets = links.source.cpu().numpy(), links.target.cpu().numpy()
+        return self.source.entities.take(sources), self.target.entities.take(targets)
+
     def swap(self) -> Task:
         """The same task seen from the target."""
         return Task(self.target, self.source, self.seeds.swap(), self.validation.swap(), self.exclusions.swap())

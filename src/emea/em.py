@@ -149,10 +149,11 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """The alignment with names: source, target, confidence, similarity; the surest first."""
         found = self.alignment
+        source, target = self.task.names(found)
         table = pa.table(
             {
-                "source": self.task.source.entities.take(found.source.cpu().numpy()),
-                "target": self.task.target.entities.take(found.target.cpu().numpy()),
+                "source": source,
+                "target": target,
                 "confidence": found.confidence.cpu().numpy(),
                 "similarity": found.similarity.cpu().numpy(),
             }

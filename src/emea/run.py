@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import tomli_w
 import torch
@@ -69,9 +68,9 @@ def run(
     if saved is None:
         Checkpoint.remove(folder)
     _write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
-    write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*names(task, task.seeds), task.seeds.weight])
+    write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight])
     if len(task.validation):
-        write_columns(folder / "validation.tsv", ("source", "target"), [*names(task, task.validation)])
+        write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
     rounds, timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
 
     def record(ended: Step) -> None:
@@ -138,8 +137,7 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
     kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
     kept = kept[torch.argsort(rank[kept], stable=True)]
     kept = kept[torch.argsort(source[kept], stable=True)]
-    source_names = task.source.entities.take(source[kept].numpy())
-    target_names = task.target.entities.take(target[kept].numpy())
+    source_names, target_names = task.names(Links.build(source[kept], target[kept]))
     columns = [source_names, rank[kept], target_names, cosine[kept], probability[kept]]
     write_columns(path, CANDIDATE_COLUMNS, columns)
 
@@ -157,12 +155,6 @@ def summary(ended: Step, settings: Settings) -> dict[str, Any]:
         "held_out_links": len(ended.trials),
         "held_out_right": int(ended.trials[:, 1].sum()),
     }
-
-
-def names(task: Task, links: Links | Alignment) -> Iterator[pa.Array]:
-    """Names of the links' sources, then of their targets."""
-    yield task.source.entities.take(links.source.cpu().numpy())
-    yield task.target.entities.take(links.target.cpu().numpy())
 
 
 def _description(task: Task, settings: Settings, inputs: Inputs) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links
 from emea.kernels.joins import Edges, expand
-from emea.kernels.segments import segment_max, segment_sum
+from emea.kernels.segments import cuts, segment_max, segment_sum
 from emea.rules.paris import PARISSettings, Subrelations, log_unlikely
 
 BLOCK = 2**23  # pairs of edges looked at at a time
@@ -90,7 +90,7 @@ def equivalences(
 
     size, targets = source.count[group] * target.count[other], target.edges.entities
     key, total = group.new_empty(0), said.new_empty(0)
-    for begin, end in pairwise(_cuts(size)):
+    for begin, end in pairwise(cuts(size, BLOCK)):
         row, place = expand(torch.zeros_like(size[begin:end]), size[begin:end])
         left, right = group[begin:end][row], other[begin:end][row]
         one = source.member[source.start[left] + place // target.count[right]]
@@ -110,11 +110,3 @@ def best_of_both(found: Equivalences, sources: int, targets: int) -> Links:
     best = pairs[forward & backward]
     rivals = torch.maximum(torch.bincount(best.source)[best.source], torch.bincount(best.target)[best.target])
     return Links(best.source, best.target, best.weight / rivals)
-
-
-def _cuts(size: Tensor) -> list[int]:
-    """Where to cut so that no part has much more than BLOCK rows."""
-    ends = torch.cumsum(size, 0)
-    total = int(ends[-1]) if len(ends) else 0
-    steps = torch.arange(BLOCK, max(total, BLOCK), BLOCK, device=size.device)
-    return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(size)}), len(size)]

@@ -25,17 +25,11 @@ def sort_by_name(alignment: Alignment) -> Alignment:
     return Alignment(*(column.detach().cpu() for column in columns))[torch.from_numpy(rows)]
 
 
-def names(alignment: Alignment, task: Task) -> tuple[pa.Array, pa.Array]:
-    """Source and target names of the links."""
-    sources, targets = alignment.source.cpu().numpy(), alignment.target.cpu().numpy()
-    return task.source.entities.take(sources), task.target.entities.take(targets)
-
-
 def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
     """The links as a table of pairs, sorted by name: source, target, weight (the confidence), similarity."""
     links = sort_by_name(alignment)
     numbers = (links.confidence.clamp(0, 1), links.similarity)
-    columns = [*names(links, task), *(pa.array(column.float().numpy(), pa.float32()) for column in numbers)]
+    columns = [*task.names(links), *(pa.array(column.float().numpy(), pa.float32()) for column in numbers)]
     return pa.table(columns, names=["source", "target", "weight", "similarity"])
 
 

@@ -19,7 +19,7 @@ from emea.formats._columns import GraphColumns
 from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
 from emea.formats._pairs import PairColumns, checked_weight, needed_columns
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
-from emea.formats._writing import Column, names, six_digits, sort_by_name, write_lines, write_table
+from emea.formats._writing import Column, six_digits, sort_by_name, write_lines, write_table
 
 Row = list[str]
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
@@ -79,7 +79,7 @@ class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write the links with confidence and similarity, sorted by name."""
         links = sort_by_name(alignment)
-        write_columns(path, ALIGNMENT_HEADER, [*names(links, task), links.confidence, links.similarity])
+        write_columns(path, ALIGNMENT_HEADER, [*task.names(links), links.confidence, links.similarity])
 
 
 def write_columns(path: Path, header: Sequence[str], columns: Sequence[Column]) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from emea.kernels.joins import Edges
+from emea.kernels.segments import cuts
 
 BLOCK, LARGE_BLOCK = 1024, 2**18  # bunches at a time: what a CPU holds in its cache, what keeps a GPU busy
 
@@ -42,8 +43,8 @@ class Bunches:
         """Σ a(r)∘b(n) over each entity's edges, [entities, features], from a, [relations, features], and b, [entities,
         features]."""
         total = torch.empty_like(entities)
-        bounds = [0, *self._cuts(BLOCK if total.device.type == "cpu" else LARGE_BLOCK), len(total)]
-        for first, last in pairwise(bounds):
+        block = BLOCK if total.device.type == "cpu" else LARGE_BLOCK
+        for first, last in pairwise(cuts(self.start.diff(), block)):
             low, high = int(self.start[first]), int(self.start[last])
             tails = self.tail[int(self.tail_start[low]) : int(self.tail_start[high])]
             terms = _sums(tails, entities, self.tail_start[low : high + 1] - self.tail_start[low])
@@ -51,12 +52,6 @@ class Bunches:
             every = torch.arange(high - low, device=total.device)
             total[first:last] = _sums(every, terms, self.start[first : last + 1] - low)
         return total
-
-    def _cuts(self, block: int) -> list[int]:
-        """Entities at which a new block of some `block` bunches begins."""
-        ends = torch.arange(0, len(self.relation), block, device=self.start.device)
-        cuts = set(torch.searchsorted(self.start, ends).tolist())
-        return sorted(cut for cut in cuts if 0 < cut < len(self.start) - 1)
 
 
 def _sums(index: Tensor, features: Tensor, start: Tensor) -> Tensor:

@@ -45,6 +45,22 @@ def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1
     return chosen
 
 
+def segment_choice(index: Tensor, size: int, none: Tensor, *scores: Tensor) -> Tensor:
+    """Rows with the best score of their index, if it is better than none's, [chosen]; ties as in `segment_best`."""
+    best = segment_best(index, size, *scores)
+    rows = best[best >= 0]
+    return rows[scores[0][rows] > none[index[rows]]]
+
+
+def cuts(sizes: Tensor, block: int) -> list[int]:
+    """Where to cut rows of these sizes so that no part is much larger than a block, unless it is one row; with both
+    ends."""
+    ends = torch.cumsum(sizes, 0)
+    total = int(ends[-1]) if len(ends) else 0
+    steps = torch.arange(block, max(total, block), block, device=sizes.device)
+    return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(sizes)}), len(sizes)]
+
+
 def mutual_rows(first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = 1e-9) -> Tensor:
     """Rows that have the best forward score of their first index and the best backward score of their second; a tie is
     never broken."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.contracts import PluginSettings, Rule
 from emea.data import Counterparts, Embeddings, Task
 from emea.kernels.joins import lookup
-from emea.kernels.segments import segment_best, segment_sum
+from emea.kernels.segments import segment_best, segment_choice, segment_sum
 from emea.similarity import nearest_alike
 
 NOTHING = -1
@@ -71,7 +71,6 @@ class AvoidConflict(Rule):
 def counterpart(beliefs: Counterparts) -> Tensor:
     """Each source's most probable counterpart, NOTHING where it has none or is tied, [sources]."""
     pairs = beliefs.candidates
-    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
-    rows = best[best >= 0]
-    rows = rows[beliefs.forward[rows] > beliefs.source_none[pairs.source[rows]]]
-    return torch.full_like(best, NOTHING).index_copy_(0, pairs.source[rows], pairs.target[rows])
+    rows = segment_choice(pairs.source, pairs.sources, beliefs.source_none, beliefs.forward)
+    nothing = pairs.source.new_full((pairs.sources,), NOTHING)
+    return nothing.index_copy_(0, pairs.source[rows], pairs.target[rows])

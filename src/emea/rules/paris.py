@@ -14,7 +14,7 @@ from torch import Tensor
 from emea.contracts import PluginSettings, Rule
 from emea.data import Counterparts, Embeddings, Links, Task
 from emea.kernels.joins import Edges, expand, lookup
-from emea.kernels.segments import segment_best, segment_sum
+from emea.kernels.segments import cuts, segment_choice, segment_sum
 
 SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
 
@@ -80,10 +80,8 @@ class PARIS(Rule):
     def evidence(self, beliefs: Counterparts) -> tuple[Tensor, Tensor]:
         """Rows of the pairs that count as equal, and how surely, [evidence] each."""
         if self.settings.evidence == "best":
-            none = beliefs.source_none[beliefs.candidates.source]
-            best = segment_best(beliefs.candidates.source, beliefs.candidates.sources, beliefs.forward)
-            rows = best[best >= 0]
-            rows = rows[beliefs.forward[rows] > none[rows]]
+            pairs = beliefs.candidates
+            rows = segment_choice(pairs.source, pairs.sources, beliefs.source_none, beliefs.forward)
             return rows, torch.ones(len(rows), dtype=torch.float64, device=rows.device)
         weight = beliefs.agreement if self.settings.evidence == "both" else beliefs.forward
         rows = (weight > self.settings.minimum).nonzero()[:, 0]
@@ -101,7 +99,7 @@ class PARIS(Rule):
         evidence = _Evidence.build(self.source, equal)
         parts = [
             self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
-            for first, last in pairwise(evidence.cuts(pairs.source))
+            for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, BLOCK))
         ]
         return _Support(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
@@ -188,13 +186,6 @@ class _Evidence:
         degree = torch.bincount(source.head[edges], minlength=source.entities)
         order = torch.argsort(equal.source, stable=True)
         return cls(equal, order, _starts(count), count, edges, _starts(degree), degree)
-
-    def cuts(self, source: Tensor) -> list[int]:
-        """Where to cut a column of sources so that no part has more than some BLOCK edges, unless it is one source."""
-        ends = torch.cumsum(self.degree[source] + 1, 0)
-        total = int(ends[-1]) if len(ends) else 0
-        steps = torch.arange(BLOCK, total, BLOCK, device=source.device) if total > BLOCK else source[:0]
-        return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(source)}), len(source)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -293,8 +293,8 @@ entities that colour refinement leaves alike being guessed.
 {fold_table(measured, data)}
 
 What each part of `best` is worth: Hit@1 on split 0 without it, and the difference in points. A run
-differs from its like by about half a point, so smaller differences say nothing; the first row was measured at an earlier
-commit than the others.
+differs from its like by about half a point, so smaller differences say nothing; the first row was measured at an
+earlier commit than the others.
 
 {ablation_table(measured)}
 """

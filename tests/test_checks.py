@@ -71,6 +71,14 @@ def test_seeds_without_triples_are_of_use_where_values_count() -> None:
     assert check(known, load(assignments=["evidence.kind=all"])) == []
 
 
+def test_a_graph_without_values_beside_one_with_is_doubtful() -> None:
+    task = read_example("world")[0]
+    bare = replace(task, target=replace(task.target, literals=task.target.literals[:0]))
+    (warning,) = check(bare, load(assignments=["evidence.kind=all"]))
+    assert warning.startswith("the target graph has no values")
+    assert check(bare) == check(task) == []
+
+
 def test_the_estimate_counts_values() -> None:
     task = read_example("world")[0]
     alone, settings = load(), load(assignments=["evidence.kind=all"])

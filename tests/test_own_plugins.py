@@ -49,6 +49,12 @@ class Half(MyRule):
 
 class Unfinished(Encoder):
     pass
+
+class Empty(MyModel):
+    def fit(self, pairs, generator): return None
+
+class Failing(MyModel):
+    def fit(self, pairs, generator): return {}["no such key"]
 """
 CHOSEN = ["--set", "em.encoder=mine:MyModel", "--set", "em.rules=paris,mine:MyRule", "--set", "em.rounds=1"]
 
@@ -87,13 +93,16 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         (
             ['encoders."mine:MyModel".spoil=true'],
-            "encoder 'mine:MyModel' gave [40, 64] embeddings, expected [40, features]",
+            "expected rows of length 1 or 0 of the source graph's 40 entities",
         ),
         (["em.rules=mine:Short"], "rule 'mine:Short' gave [3, 1] factors"),
         (["em.rules=mine:Half"], "rule 'mine:Half' is twofold, expected a method factors_both_ways"),
         (["em.encoder=mine:Unfinished"], "'mine:Unfinished' is no whole encoder: it lacks __init__, features, fit"),
-        (["em.encoder=mine:Missing"], "'mine:Missing' is no encoder"),
+        (["em.encoder=mine:Missing"], "unknown encoder 'mine:Missing': mine has no Missing"),
         (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),
+        (["encoders.mine:MyModel.dimension=3"], "a name with a colon wants quotes"),
+        (["em.encoder=mine:Empty"], "encoder 'mine:Empty' gave NoneType, expected emea.data.Embeddings"),
+        (["em.encoder=mine:Failing"], "mine.py, line 47: KeyError: 'no such key'"),
     ],
 )
 def test_one_that_breaks_its_contract_is_named(

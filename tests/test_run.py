@@ -274,3 +274,22 @@ def test_waiting_threads_sleep_unless_told_otherwise(given: str | None, found: s
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert printed.stdout.strip() == found
+
+
+def test_nothing_left_to_measure_is_said(finished: Path, tmp_path: Path) -> None:
+    done = command("evaluate", str(finished), "--reference", str(finished / "seeds.tsv"), folder=tmp_path, code=2)
+    assert "all of its 99 pairs were given to the run; none is left to measure" in done.stderr
+
+
+def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a\tr\tb\n")
+    done = command("convert", "a.tsv", "../" + tmp_path.name + "/a.tsv", folder=tmp_path, code=2)
+    assert "is the file to read, expected another one to write" in done.stderr
+    assert (tmp_path / "a.tsv").read_text() == "a\tr\tb\n"
+
+
+def test_results_and_rounds_say_what_they_are_in_a_line() -> None:
+    result = emea.align(read_example("world")[0], load(assignments=["em.rounds=0"]))
+    assert repr(result).startswith("Result(")
+    assert repr(result.last).startswith("Round(0, ")
+    assert "\n" not in repr(result) + repr(result.last)

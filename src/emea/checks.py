@@ -38,6 +38,13 @@ def check(task: Task, settings: Settings | None = None) -> list[str]:
     for side, graph, _ in sides:
         if graph.repeated:
             warnings.append(f"{graph.repeated:,} triples of the {side} graph stood there before: each counts once")
+    valued = [graph.literals.num_rows > 0 for _, graph, _ in sides]
+    if not structure_alone and any(valued) and not all(valued):
+        side = "source" if not valued[0] else "target"
+        warnings.append(
+            f"the {side} graph has no values, so names and values tell nothing; in a table a column kind says which "
+            "tails are values (literal) and which entities"
+        )
     for side, graph, seeds in sides if structure_alone else ():
         connected = _with_triple(graph)[seeds]
         if not bool(connected.any()):

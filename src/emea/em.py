@@ -27,7 +27,7 @@ from emea.values import NOTHING_SHARED, Anchors, with_values
 if TYPE_CHECKING:
     import pandas
 
-NO_PAIRS = "there are no known pairs, and structure alone needs some"
+NO_PAIRS = "there are no known pairs, and structure alone needs some; with evidence.kind=all names and values count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class State:
     encoder: dict[str, Tensor]  # what the encoder goes on from
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Round:
     """What one round of the loop came to."""
 
@@ -57,6 +57,9 @@ class Round:
     final: bool
     seconds: float
     fitting: float  # seconds of them that the encoder took
+
+    def __repr__(self) -> str:
+        return f"Round({self.number}, {len(self.state.labels):,} pseudo-labels, {self.seconds:.1f} s)"
 
     @property
     def trials(self) -> Tensor:
@@ -102,8 +105,8 @@ def rounds(
         if not len(seeds) and not len(held_out) and number < settings.em.rounds:
             fitted_to, shown = _hidden_labels(pseudo, settings.probability, generator)
 
-        embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator).to(device)
-        embeddings = _checked(embeddings, graphs, settings.em.encoder)
+        embeddings = encoder.fit((known + anchors.labels + shown).to(training), generator)
+        embeddings = _checked(embeddings, graphs, settings.em.encoder).to(device)
         fitting = time.perf_counter() - started
         nearest = search(embeddings, settings.similarity, generator)
         certain = known + anchors.links
@@ -136,7 +139,7 @@ def rounds(
         del embeddings, nearest, candidates, believed, considered, factors, refined, joint, agreed  # room
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a method came to: the alignment, the beliefs behind it, and the last round of the loop."""
 
@@ -145,6 +148,9 @@ class Result:
     alignment: Alignment  # seeds not included
     counterparts: Counterparts  # final beliefs about all candidates
     last: Round | None  # none where another method was at work
+
+    def __repr__(self) -> str:
+        return f"Result({len(self.alignment):,} links between {self.task.source!r} and {self.task.target!r})"
 
     def to_arrow(self) -> pa.Table:
         """The alignment with names: source, target, confidence, similarity; the surest first."""
@@ -223,13 +229,23 @@ def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
 def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
     """The embeddings, if they are what the contract says: one finite vector of length 1 or 0 for each entity; those of
     literal values are 0, so that nobody finds them."""
+    if not isinstance(embeddings, Embeddings):
+        raise PluginError(f"encoder '{name}' gave {type(embeddings).__name__}, expected emea.data.Embeddings")
     sides = []
-    for side, graph in ((embeddings.source, graphs.source), (embeddings.target, graphs.target)):
+    for side, which, graph in (
+        (embeddings.source, "source", graphs.source),
+        (embeddings.target, "target", graphs.target),
+    ):
+        of = f"of the {which} graph's {len(graph.entities):,} entities" + (
+            f", values among them ({graph.values:,})" if graph.values else ""
+        )
         length = torch.linalg.vector_norm(side, dim=1)
-        sound = bool(((length - 1).abs().minimum(length) < 1e-3).all())  # a NaN is not
-        if len(side) != len(graph.entities) or not sound:
-            expected = f"expected [{len(graph.entities)}, features] with rows of length 1 or 0"
-            raise PluginError(f"encoder '{name}' gave {list(side.shape)} embeddings, {expected}")
+        if len(side) != len(graph.entities):
+            raise PluginError(f"encoder '{name}' gave {len(side):,} rows, expected one for each {of}")
+        odd = (~((length - 1).abs().minimum(length) < 1e-3)).nonzero()[:, 0]  # a NaN is odd
+        if len(odd):
+            what = f"{len(odd):,} rows, such as row {int(odd[0])} of length {float(length[odd[0]]):.3g}"
+            raise PluginError(f"encoder '{name}' gave {what}, expected rows of length 1 or 0 {of}")
         real = torch.arange(len(side), device=side.device) < len(side) - graph.values
         sides.append(side * real[:, None] if graph.values else side)
     return Embeddings(*sides)

@@ -31,10 +31,12 @@ def evaluate_run(folder: Path, reference: Path) -> dict[str, Any]:
     known = _named(_counted(read_pair_names(reference)), described)
     tables = (alignment, candidates, *given, known)
     source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
-    links = Links.build(source(known["source"]), target(known["target"]))
+    links, *known_to_run = (Links.build(source(table["source"]), target(table["target"])) for table in (known, *given))
     _refuse_unfit(links, source, target, [alignment, candidates, *given], reference)
+    keys = [each.source * len(target.names) + each.target for each in (links, *known_to_run)]
+    if bool(torch.isin(keys[0], torch.cat(keys[1:])).all()):
+        raise InputError(f"{reference}: all of its {len(links):,} pairs were given to the run; none is left to measure")
     order = torch.argsort(source(candidates["source"]) * len(target.names) + target(candidates["target"]))
-    known_to_run = [Links.build(source(table["source"]), target(table["target"])) for table in given]
     return evaluate(
         Answer(
             Alignment(

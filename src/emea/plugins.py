@@ -35,7 +35,9 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         module = importlib.import_module(module_name if class_name or "." in name else f"emea.{kind}.{name}")
     except ImportError as error:
         raise SettingsError(f"{kind[:-1]} '{name}' cannot be imported: {error}") from error
-    found = getattr(module, class_name, None) if class_name else _public_class(module, contract)
+    if class_name and not hasattr(module, class_name):
+        raise SettingsError(f"unknown {kind[:-1]} '{name}': {module_name} has no {class_name}")
+    found = getattr(module, class_name) if class_name else _public_class(module, contract)
     if not (inspect.isclass(found) and issubclass(found, contract)):
         raise SettingsError(
             f"'{name}' is no {kind[:-1]}: expected a class that fulfils emea.contracts.{contract.__name__}"

@@ -303,7 +303,8 @@ def _assigned(assignment: str) -> dict[str, Any]:
                 return tomllib.loads(f"{key} = {value}")
         except tomllib.TOMLDecodeError:
             continue
-    raise SettingsError(f"found {assignment!r}, expected KEY=VALUE such as em.rounds=5")
+    hint = "; a name with a colon wants quotes: 'encoders.\"module:Class\".dimension=32'" if ":" in key else ""
+    raise SettingsError(f"found {assignment!r}, expected KEY=VALUE such as em.rounds=5{hint}")
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

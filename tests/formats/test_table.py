@@ -39,9 +39,23 @@ def test_triples(tmp_path: Path, name: str, text: str) -> None:
     assert triple_names(graph) == {("a", "knows", "b"), ("b", "knows", "c")}
 
 
-def test_any_other_first_row_is_a_triple(tmp_path: Path) -> None:
-    graph = Table().read_graph(written(tmp_path, "tail\trelation\thead\n"))
-    assert triple_names(graph) == {("tail", "relation", "head")}
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tail\trelation\thead\nb\tr\ta\n",
+        "Subject\tPredicate\tObject\na\tr\tb\n",
+        "head\trelation\ttail\tkind\tprovenance\na\tr\tb\tentity\tsomewhere\n",
+        "note\thead\trelation\ttail\nhm\ta\tr\tb\n",
+    ],
+)
+def test_a_header_says_which_column_is_which(tmp_path: Path, text: str) -> None:
+    assert triple_names(Table().read_graph(written(tmp_path, text))) == {("a", "r", "b")}
+
+
+def test_any_other_first_row_is_a_triple_unless_it_is_nearly_a_header(tmp_path: Path) -> None:
+    assert triple_names(Table().read_graph(written(tmp_path, "tail\tr\tb\n"))) == {("tail", "r", "b")}
+    with pytest.raises(InputError, match=r"line 1: found the columns head, verb, tail, expected head, relation, tail"):
+        Table().read_graph(written(tmp_path, "head\tverb\ttail\na\tr\tb\n"))
 
 
 def test_kind_marks_literals(tmp_path: Path) -> None:

@@ -65,9 +65,19 @@ def main() -> None:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
     except MemoryError:
         _fail("memory ran out; emea align --dry-run says what a run needs", 3)
-    except Exception:  # noqa: BLE001 - the last stop: what comes here is a defect of ours, and the user is told so
+    except Exception as error:  # noqa: BLE001 - the last stop: what comes here is a defect, and the user is told whose
         traceback.print_exc()
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if _is_of_the_user(Path(frame.filename)):
+                _fail(f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}", 2)
         _fail("this is a defect of emea; please report it with the lines above", 1)
+
+
+def _is_of_the_user(file: Path) -> bool:
+    """Whether a file is a plug-in from where emea was called, and not of emea or what it stands on."""
+    ours = (Path(__file__).parents[1], Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
+    file = file.resolve()
+    return file.is_relative_to(Path.cwd().resolve()) and not any(file.is_relative_to(folder) for folder in ours)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

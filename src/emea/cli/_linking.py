@@ -38,7 +38,9 @@ DEMO = Path("demo-run")  # is written over without asking
 
 
 def align(  # noqa: PLR0917 - one parameter for each option
-    source: Annotated[Path | None, typer.Argument(help="Graph to link from: .nt, .ttl, .tsv, .csv, also .gz.")] = None,
+    source: Annotated[
+        Path | None, typer.Argument(help="Graph to link from: .ttl, .nt, .rdf, .csv, .tsv, .parquet.")
+    ] = None,
     target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None,
     seeds: Annotated[Path | None, typer.Option(help="Known pairs: two columns source, target.")] = None,
     data: Annotated[

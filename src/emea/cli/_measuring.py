@@ -39,6 +39,8 @@ def evaluate(
         typer.echo(json.dumps(measures, indent=2))
     else:
         show_measures(measures)
+        if plot is not None:
+            say(f"drawn in {plot}")
 
 
 def bench(  # noqa: PLR0917 - one parameter for each option

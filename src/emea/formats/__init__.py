@@ -50,6 +50,8 @@ def convert(
 
     Without `kind`, the file's suffix and, where graphs and pairs share it, what the file holds decide what it is.
     """
+    if source.exists() and target.exists() and source.samefile(target):
+        raise InputError(f"{target} is the file to read, expected another one to write")
     if (kind or ("pairs" if graph is None and _holds_pairs(source) else "graph")) == "graph":
         writer = _graph_format(target, GraphWriter)
         found = read_graph(source, graph)

@@ -24,7 +24,14 @@ from emea.formats._writing import Column, six_digits, sort_by_name, write_lines,
 Row = list[str]
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
 PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded", "similarity"), ("", "", "1", "false", "")
-ALIASES = {"confidence": "weight"}  # what our own alignments call it
+ALIASES = {
+    "confidence": "weight",  # what our own alignments call it
+    "subject": "head",
+    "predicate": "relation",
+    "object": "tail",
+    "left": "source",
+    "right": "target",
+}
 ALIGNMENT_HEADER = ("source", "target", "confidence", "similarity")
 TRUTH = {"true": True, "1": True, "false": False, "0": False, "": False}
 FRACTION = re.compile(r"[01]\.[0-9]+")
@@ -120,14 +127,17 @@ def _refuse_breaks(column: pa.ChunkedArray, path: Path) -> None:
 def _rows_under(
     path: Path, header: tuple[str, ...], defaults: tuple[str, ...], required: int
 ) -> Iterator[tuple[int, Row]]:
-    """The numbered rows, one cell for each name of the header: the first row names the columns, or they are in order;
-    all rows must have as many as the first."""
-    order: list[int] = []
+    """The numbered rows, one cell for each name of the header: the first row names the columns, those of other names do
+    not count; or they are in order. All rows must have as many as the first."""
+    order: list[int | None] = []
     for number, row in _rows(path):
         if not order:
             order = _header_order(row, header, required)
             if order:
                 continue
+            if sum(name in header for name in _column_names(row)) > 1:
+                expected = f"{', '.join(header[:required])} among them ({', '.join(header[required:])} may be)"
+                raise InputError(f"{path}, line {number}: found the columns {', '.join(row)}, expected {expected}")
             order = list(range(len(row) if required <= len(row) <= len(header) else required))
         if len(row) != len(order):
             separator = "commas" if suffix(path) == ".csv" else "tabs"
@@ -135,16 +145,21 @@ def _rows_under(
             raise InputError(f"{path}, line {number}: found {len(row)} columns, expected {columns}")
         cells = list(defaults)
         for place, cell in zip(order, row, strict=True):
-            cells[place] = cell
+            if place is not None:
+                cells[place] = cell
         yield number, cells
 
 
-def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int]:
-    """For each column its place in the header; none where the row is no header."""
-    given = [ALIASES.get(cell.strip().lower(), cell.strip().lower()) for cell in row]
-    is_header = tuple(given[:required]) == header[:required] and set(given) <= set(header)
-    is_header = is_header and len(set(given)) == len(given)
-    return [header.index(name) for name in given] if is_header else []
+def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int | None]:
+    """For each column its place in the header, if it has one; nothing where the row is no header."""
+    given = _column_names(row)
+    is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
+    return [header.index(name) if name in header else None for name in given] if is_header else []
+
+
+def _column_names(row: Row) -> list[str]:
+    cells = (cell.strip().lower() for cell in row)
+    return [ALIASES.get(cell, cell) for cell in cells]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:

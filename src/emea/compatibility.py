@@ -24,17 +24,19 @@ class Factors:
     values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', less that with y_e = none
     none: float  # what the factors of a pair must exceed to beat "none"
     slack: float = 0.0  # logit of "none"; LOWEST where it is no answer
+    ratios: Tensor | float = 0.0  # [pairs]: log of what rules say that need no weight
 
     def __getitem__(self, rows: Tensor) -> Factors:
         """The factors of some of the pairs."""
-        return replace(self, candidates=self.candidates[rows], values=self.values[rows])
+        ratios = self.ratios[rows] if isinstance(self.ratios, Tensor) else self.ratios
+        return replace(self, candidates=self.candidates[rows], values=self.values[rows], ratios=ratios)
 
     def logits(self, weights: Tensor) -> Tensor:
         """log of the product of local functions l (eq. local_func), up to what all counterparts of e share, [pairs].
 
         φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0, if it is an answer.
         """
-        return (self.values - self.none) @ weights
+        return (self.values - self.none) @ weights + self.ratios
 
     def conditional(self, weights: Tensor) -> Tensor:
         """p_Φ(y_e | Markov blanket) over e's candidates and "none" (eq. cond_p), [pairs]."""

@@ -95,6 +95,7 @@ class Rule(ABC):
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
     indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, where it has more than one
     twofold: bool = False  # one look tells what it says from either side: it is asked for both at once
+    weighed: ClassVar[bool] = True  # what it says gets a weight Φ; otherwise it is the log of a ratio of likelihoods
 
     @abstractmethod
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:

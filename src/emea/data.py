@@ -25,6 +25,31 @@ LITERAL_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
+class Claims:
+    """Which values the entities of a graph have, those that the other graph does not have included."""
+
+    entity: Tensor  # [claims]
+    attribute: Tensor  # [claims] number
+    value: Tensor  # [claims] number, the same for equal values of both graphs; −1: the other graph has none like it
+    likeness: Tensor  # [claims] how surely the two are equal
+    entities: int
+    attributes: int
+    values: int
+
+    @classmethod
+    def none(cls, entities: int) -> Claims:
+        """No claims."""
+        nothing = torch.empty(0, dtype=torch.int64)
+        return cls(nothing, nothing, nothing, torch.empty(0, dtype=torch.float64), entities, 1, 1)
+
+    def to(self, device: torch.device) -> Claims:
+        """The same on a device."""
+        entity, attribute, value = (column.to(device) for column in (self.entity, self.attribute, self.value))
+        likeness = self.likeness.to(device)
+        return replace(self, entity=entity, attribute=attribute, value=value, likeness=likeness)
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """Integer triples with names; literals are kept beside them.
 
@@ -39,6 +64,7 @@ class Graph:
     aliases: pa.Array | None = None  # a second name per entity (numeric ids of id folders)
     repeated: int = 0  # triples that stood in the file more than once, and count once
     values: int = 0  # how many of the entities, the last ones, are literal values
+    claimed: Claims | None = None  # which values the others have, where values count
 
     @classmethod
     def build(
@@ -79,6 +105,11 @@ class Graph:
             aliases=None if aliases is None else pa.array(list(aliases), pa.large_string()).take(entity_order),
             repeated=len(ranked) - len(unique),
         )
+
+    @property
+    def claims(self) -> Claims:
+        """Which values the entities have, where values count."""
+        return self.claimed or Claims.none(len(self.entities))
 
     def positions(self, names: pa.Array) -> pa.Array:
         """Ids of the named entities, by name or else by alias; null where neither knows it."""

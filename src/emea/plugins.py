@@ -18,7 +18,7 @@ def names(kind: str) -> list[str]:
     """The plug-ins of a kind that the package brings, by file name.
 
     >>> names("rules")
-    ['avoid_conflict', 'paris']
+    ['avoid_conflict', 'disagreement', 'paris']
     """
     package = importlib.import_module(f"emea.{kind}")
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))

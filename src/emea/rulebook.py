@@ -34,7 +34,7 @@ class Rulebook:
         self.settings = settings
         self.entities = [len(graph.entities) - graph.values for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
-        self.forward = self._rules(settings.em.rules, task, device)
+        self.forward = self._rules(settings.rule_names, task, device)
         for name, rule in self.forward.items():
             if rule.twofold and type(rule).factors_both_ways is Rule.factors_both_ways:
                 raise PluginError(f"rule '{name}' is twofold, expected a method factors_both_ways")
@@ -83,10 +83,12 @@ class Rulebook:
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
+        silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
         if not said:  # nobody speaks: all counterparts are alike, and nothing speaks for "none"
-            silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
             return Factors(beliefs.candidates, silent, 0.0, LOWEST)
-        return Factors(beliefs.candidates, torch.cat([said[name] for name in self.forward], 1), none, slack)
+        weighed = [said[name] for name, rule in self.forward.items() if rule.weighed]
+        ratios = sum(said[name].sum(1) for name, rule in self.forward.items() if not rule.weighed)
+        return Factors(beliefs.candidates, torch.cat(weighed, 1) if weighed else silent, none, slack, ratios)
 
 
 def _checked(name: str, rule: Rule, values: Tensor, beliefs: Counterparts) -> Tensor:
@@ -101,10 +103,11 @@ def _checked(name: str, rule: Rule, values: Tensor, beliefs: Counterparts) -> Te
 
 def weight_names(settings: Settings) -> list[str]:
     """What each number of Φ belongs to: a rule, or one of a rule's indicators."""
+    rules = {name: plugins.find("rules", name, Rule) for name in settings.rule_names}
     return [
         f"{name}.{indicator}" if indicator else name
-        for name in settings.em.rules
-        for indicator in plugins.find("rules", name, Rule).indicators
+        for name, rule in rules.items()
+        for indicator in (rule.indicators if rule.weighed else ())
     ]
 
 

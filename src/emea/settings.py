@@ -148,8 +148,10 @@ class EMSettings(_Stage):
     """Algorithm 1."""
 
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
-    rules: Names = Field(
-        ("paris",), description="files in rules/, or module:Class; several by commas; none leave the encoder alone"
+    rules: Names | None = Field(
+        None,
+        description="files in rules/, or module:Class; several by commas; none leave the encoder alone; if unset "
+        "paris, and where values count disagreement, too",
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
@@ -165,8 +167,8 @@ class EMSettings(_Stage):
 
     @field_validator("rules")
     @classmethod
-    def _once_each(cls, names: Names) -> Names:
-        if len({*names}) < len(names):
+    def _once_each(cls, names: Names | None) -> Names | None:
+        if names is not None and len({*names}) < len(names):
             raise ValueError(f"found {', '.join(names)}, expected each rule once")
         return names
 
@@ -217,6 +219,12 @@ class Settings(_Stage):
         """K: how many counterparts of each entity the rules look at. Values tell more of them apart."""
         return self.compatibility.candidates or (20 if self.evidence.counts_values else 10)
 
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        """The rules at work."""
+        usual = ("paris", "disagreement") if self.evidence.counts_values else ("paris",)
+        return usual if self.em.rules is None else self.em.rules
+
     def encoder_settings(self) -> PluginSettings:
         """The chosen encoder's own settings."""
         name = self.em.encoder
@@ -241,8 +249,9 @@ class Settings(_Stage):
             return {**kept, "baselines": {self.method: own}}
         del values["baselines"]
         values["encoders"] = {self.em.encoder: self.encoder_settings().model_dump(mode="json", exclude_none=True)}
+        values["em"]["rules"] = [*self.rule_names]
         values["rules"] = {
-            name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.em.rules
+            name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.rule_names
         }
         return values
 

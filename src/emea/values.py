@@ -18,7 +18,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.data import LITERAL_SCHEMA, Claims, Graph, Links, Task
 from emea.names import alike, local_names
 from emea.settings import EvidenceSettings
 
@@ -109,12 +109,17 @@ def _joined(
     source: Graph, target: Graph, settings: EvidenceSettings
 ) -> tuple[Graph, Graph, Anchors, tuple[dict[str, list[str]], ...]]:
     sides = [_values(graph, settings) for graph in (source, target)]
-    pairs, likeness = _equal_pairs(sides[0], sides[1], settings)
+    equal, alike = _equal_pairs(sides[0], sides[1], settings)
+    most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
+    pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
     used = pairs[:, 0], pairs[:, 1]
     numbers, counts = torch.arange(len(pairs)), [side.holders[own] for side, own in zip(sides, used, strict=True)]
     links = Links.build(numbers + len(source.entities), numbers + len(target.entities), torch.from_numpy(likeness))
     telling = torch.from_numpy(1 / np.sqrt(counts[0] * counts[1])).float()
-    wide = [_extended(*each) for each in zip((source, target), sides, used, strict=True)]
+    wide = [
+        _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
+        for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
+    ]
     return wide[0], wide[1], Anchors(links, telling), tuple(side.odd for side in sides)
 
 
@@ -201,8 +206,7 @@ def _equal_pairs(first: _Values, second: _Values, settings: EvidenceSettings) ->
             pairs, likeness = near(texts[0], texts[1], settings)
             found.append((np.stack([left[pairs[:, 0]], right[pairs[:, 1]]], 1), likeness))
     pairs, likeness = (np.concatenate(column) for column in zip(*found, strict=True))
-    most = np.maximum(first.holders[pairs[:, 0]], second.holders[pairs[:, 1]])
-    return pairs[most <= settings.most_holders], likeness[most <= settings.most_holders]
+    return pairs, likeness
 
 
 def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
@@ -235,7 +239,16 @@ def _nearest_number(of: np.ndarray, among: np.ndarray) -> np.ndarray:
     return nearest
 
 
-def _extended(graph: Graph, values: _Values, used: np.ndarray) -> Graph:
+def _claims(values: _Values, equal: np.ndarray, alike_to_it: np.ndarray, entities: int) -> Claims:
+    """A graph's literals, those equal to some of the other graph's by the number of the pair."""
+    number, alike = np.full(len(values.forms), -1, dtype=np.int64), np.zeros(len(values.forms))
+    number[equal], alike[equal] = np.arange(len(equal)), alike_to_it
+    entity, attribute = torch.from_numpy(values.entity), torch.from_numpy(values.attribute)
+    value, likeness = torch.from_numpy(number[values.value]), torch.from_numpy(alike[values.value])
+    return Claims(entity, attribute, value, likeness, entities, max(1, len(values.attributes)), max(1, len(equal)))
+
+
+def _extended(graph: Graph, values: _Values, used: np.ndarray, claims: Claims) -> Graph:
     """The graph with the used values as entities, numbered after all others, and attributes as relations to them."""
     number = np.full(len(values.forms), -1, dtype=np.int64)
     number[used] = np.arange(len(used)) + len(graph.entities)
@@ -252,4 +265,5 @@ def _extended(graph: Graph, values: _Values, used: np.ndarray) -> Graph:
         attributes=graph.attributes[:0],
         literals=LITERAL_SCHEMA.empty_table(),
         values=len(used),
+        claimed=claims,
     )

@@ -1,11 +1,13 @@
 """What every plug-in must fulfil, run over every plug-in found."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from emea import plugins
 from emea.contracts import AlignmentWriter, Encoder, Format, GraphReader, PairReader, Rule, TaskReader
-from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
+from emea.data import Candidates, Claims, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import SettingsError
 from emea.settings import load
 
@@ -23,7 +25,17 @@ def task() -> Task:
     extra = torch.tensor([[30, 0, 31], [31, 1, 32]])
     source = Graph.build([f"s{i:02}" for i in range(30)], list("abcd"), triples)
     target = Graph.build([f"t{i:02}" for i in range(33)], list("wxyz"), torch.cat([copy, extra]))
+    own = claims(torch.arange(30), 30), claims(torch.cat([renamed, torch.arange(30, 33)]), 33)
+    source, target = (replace(graph, claimed=each) for graph, each in zip((source, target), own, strict=True))
     return Task(source, target, Links.build(torch.arange(8), renamed[:8]), Links.empty())
+
+
+def claims(entity: torch.Tensor, entities: int) -> Claims:
+    """Two values of each entity, by the place that it is named at; from 30 on nobody else has them."""
+    value = torch.cat([torch.arange(len(entity)), 30 + torch.arange(len(entity))])
+    value[torch.cat([torch.arange(len(entity)) >= 30] * 2)] = -1
+    attribute = torch.arange(2).repeat_interleave(len(entity))
+    return Claims(entity.repeat(2), attribute, value, torch.ones(len(value)).double(), entities, 2, 60)
 
 
 def beliefs(task: Task) -> Counterparts:

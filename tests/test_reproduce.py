@@ -490,3 +490,12 @@ def test_a_cell_that_is_not_whole_is_measured_again(
 def test_tables_share_the_semi_supervised_runs() -> None:
     assert _systems.alone("RREA", "semi") == _systems.RREA_SEMI
     assert _systems.alone("RREA") == _systems.RREA_SUP
+
+
+def test_the_runs_behind_the_pages_are_of_the_present_settings(benchmark_data: Path) -> None:
+    folder = benchmark_data / "dbp15k" / "zh_en"
+    plan = Plan((folder,), (0.3,), (0,), ("fast",), "cpu", Path(__file__).parents[1] / "docs" / "reproduce")
+    measured = _cells.Measured(plan)
+    cells = [cell for name in ("table1", "questions") for cell in item(name).cells(plan)]
+    assert len(cells) > 10
+    assert [cell.name for cell in cells if not measured.load(cell)] == []

@@ -242,14 +242,14 @@ class Settings(_Stage):
 
     def resolved(self) -> dict[str, Any]:
         """Every setting that counts with its value, those of the chosen plug-ins included."""
-        values = self.model_dump(mode="json", exclude_none=True)
+        em = self.em.model_copy(update={"rules": self.rule_names})
+        values = self.model_copy(update={"em": em}).model_dump(mode="json", exclude_none=True)
         if self.method != EMEA:
             kept = {name: values[name] for name in ("method", "seed", "device", "evidence", "matching")}
             own = self.baseline_settings().model_dump(mode="json", exclude_none=True)
             return {**kept, "baselines": {self.method: own}}
         del values["baselines"]
         values["encoders"] = {self.em.encoder: self.encoder_settings().model_dump(mode="json", exclude_none=True)}
-        values["em"]["rules"] = [*self.rule_names]
         values["rules"] = {
             name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.rule_names
         }

@@ -26,7 +26,7 @@ def task() -> Task:
     source = Graph.build([f"s{i:02}" for i in range(30)], list("abcd"), triples)
     target = Graph.build([f"t{i:02}" for i in range(33)], list("wxyz"), torch.cat([copy, extra]))
     own = claims(torch.arange(30), 30), claims(torch.cat([renamed, torch.arange(30, 33)]), 33)
-    source, target = (replace(graph, claimed=each) for graph, each in zip((source, target), own, strict=True))
+    source, target = (replace(graph, claims=each) for graph, each in zip((source, target), own, strict=True))
     return Task(source, target, Links.build(torch.arange(8), renamed[:8]), Links.empty())
 
 

@@ -3,6 +3,7 @@
 import math
 import random
 from collections import defaultdict
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -32,7 +33,7 @@ def drawn(draw: random.Random, likeness: list[float]) -> tuple[Graph, Held]:
     claims = Claims(entity, attribute, value, columns[3], ENTITIES, ATTRIBUTES, VALUES)
     names = [f"e{number}" for number in range(ENTITIES)]
     graph = Graph.build(names, ["r"], torch.tensor([[0, 0, 1]]))
-    return Graph(graph.entities, graph.relations, graph.triples, graph.attributes, graph.literals, claimed=claims), held
+    return replace(graph, claims=claims), held
 
 
 def beliefs_of(draw: random.Random) -> Counterparts:
@@ -94,6 +95,20 @@ def test_it_equals_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         rule = Disagreement(Task(one, other, Links.empty()), settings, CPU)
         assert rule.factors(beliefs, NOWHERE).tolist() == pytest.approx(expected, abs=1e-12)
     assert min(expected) < 0 or seed > 0
+
+
+def test_many_attributes_take_no_room_for_all_their_pairs() -> None:
+    (one, _), (other, _) = drawn(random.Random(0), [1.0] * VALUES), drawn(random.Random(1), [1.0] * VALUES)
+    wide = []
+    for graph in (one, other):
+        assert graph.claims is not None
+        wide.append(replace(graph, claims=replace(graph.claims, attributes=10**6)))
+    few, many = (
+        Disagreement(Task(first, second, Links.empty()), DisagreementSettings(), CPU)
+        for first, second in ((one, other), wide)
+    )
+    beliefs = beliefs_of(random.Random(0))
+    assert torch.equal(few.factors(beliefs, NOWHERE), many.factors(beliefs, NOWHERE))
 
 
 def test_where_values_do_not_count_it_says_nothing() -> None:

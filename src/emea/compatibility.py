@@ -13,7 +13,7 @@ from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, seg
 
 SMALLEST = 1e-300  # keeps a division by nothing a number
 NONE, UNDECIDED = -1, -2  # samples that are no row
-SMALLEST_WEIGHT = 1e-3  # rules speak for pairs, never against them; the order they give survives
+SMALLEST_WEIGHT = 1e-3  # rules with a weight speak for pairs, never against them; the order they give survives
 
 
 @dataclass(frozen=True, eq=False)

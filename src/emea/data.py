@@ -64,7 +64,7 @@ class Graph:
     aliases: pa.Array | None = None  # a second name per entity (numeric ids of id folders)
     repeated: int = 0  # triples that stood in the file more than once, and count once
     values: int = 0  # how many of the entities, the last ones, are literal values
-    claimed: Claims | None = None  # which values the others have, where values count
+    claims: Claims | None = None  # which values the others have, where values count
 
     @classmethod
     def build(
@@ -105,11 +105,6 @@ class Graph:
             aliases=None if aliases is None else pa.array(list(aliases), pa.large_string()).take(entity_order),
             repeated=len(ranked) - len(unique),
         )
-
-    @property
-    def claims(self) -> Claims:
-        """Which values the entities have, where values count."""
-        return self.claimed or Claims.none(len(self.entities))
 
     def positions(self, names: pa.Array) -> pa.Array:
         """Ids of the named entities, by name or else by alias; null where neither knows it."""
@@ -212,7 +207,7 @@ class Task:
     validation: Links = field(default_factory=Links.empty)  # looked at by no default setting
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
 
-    def names(self, links: Links | Candidates | Alignment) -> tuple[pa.Array, pa.Array]:
+    def names(self, links: Links | Alignment) -> tuple[pa.Array, pa.Array]:
         """Names of the links' sources, and of their targets."""
         sources, targets = links.source.cpu().numpy(), links.target.cpu().numpy()
         return self.source.entities.take(sources), self.target.entities.take(targets)

@@ -83,12 +83,13 @@ class Rulebook:
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
-        silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
         if not said:  # nobody speaks: all counterparts are alike, and nothing speaks for "none"
+            silent = beliefs.forward.new_zeros(len(beliefs.forward), len(weight_names(self.settings))).double()
             return Factors(beliefs.candidates, silent, 0.0, LOWEST)
+        nothing = beliefs.forward.new_zeros(len(beliefs.forward), 0).double()
         weighed = [said[name] for name, rule in self.forward.items() if rule.weighed]
         ratios = sum(said[name].sum(1) for name, rule in self.forward.items() if not rule.weighed)
-        return Factors(beliefs.candidates, torch.cat(weighed, 1) if weighed else silent, none, slack, ratios)
+        return Factors(beliefs.candidates, torch.cat([nothing, *weighed], 1), none, slack, ratios)
 
 
 def _checked(name: str, rule: Rule, values: Tensor, beliefs: Counterparts) -> Tensor:

@@ -265,5 +265,5 @@ def _extended(graph: Graph, values: _Values, used: np.ndarray, claims: Claims) -
         attributes=graph.attributes[:0],
         literals=LITERAL_SCHEMA.empty_table(),
         values=len(used),
-        claimed=claims,
+        claims=claims,
     )

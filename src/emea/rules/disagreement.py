@@ -30,10 +30,11 @@ class Disagreement(Rule):
 
         g(e, e') = Σ_a log(1 − m(a, a') (1 − s)),
 
-    s: how alike the most similar of their values are, 0 if none is; m: share of the pairs believed equal, of those that
-    have both attributes, whose values agree; a': of the attributes of e' the one with the largest m. A difference in a
-    date of birth speaks against a pair, one in a name of another language does not. Attributes that only one of them
-    has say nothing, and so do values that agree: what they are worth is for PARIS to say.
+    s: how alike the most similar of their values are, 0 if none is; a': of the attributes of e' the one with the
+    largest m; m: share of the pairs believed equal whose values agree, of those that have both attributes and agree on
+    some other value, too: early links are those whose names agree, which tells nothing of how often names do. A
+    difference in a date of birth speaks against a pair, one in a name of another language does not. Attributes that
+    only one of them has say nothing, and so do values that agree: what they are worth is for PARIS to say.
     """
 
     Settings: ClassVar[type[PluginSettings]] = DisagreementSettings
@@ -42,70 +43,94 @@ class Disagreement(Rule):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         assert isinstance(settings, DisagreementSettings)
         self.settings = settings
-        self.source, self.target = (_Attributes.build(graph.claims.to(device)) for graph in (task.source, task.target))
+        graphs = (task.source, task.target)
+        claims = (graph.claims or Claims.none(len(graph.entities)) for graph in graphs)
+        self.source, self.target = (_Attributes.build(each.to(device)) for each in claims)
+        self.kinds = self.source.kinds * self.target.kinds  # pairs of attributes
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002
         """g, [pairs]; never above 0."""
         pairs = beliefs.candidates
         believed = (beliefs.agreement > self.settings.minimum).nonzero()[:, 0]
-        agreement = self._agreement(pairs.source[believed], pairs.target[believed], beliefs.agreement[believed])
+        shares = self._shares(pairs.source[believed], pairs.target[believed], beliefs.agreement[believed])
         found = torch.zeros(len(pairs), dtype=torch.float64, device=pairs.source.device)
         for first, last in pairwise(self._cuts(pairs.source, pairs.target)):
-            row, kind, alike, _ = self._compared(pairs.source[first:last], pairs.target[first:last])
-            share = agreement[kind]
-            said = torch.log1p(-share * (1 - alike))
+            source, target = pairs.source[first:last], pairs.target[first:last]
+            row, kind = self._compared(source, target)
+            share = shares.of(kind)
+            row, kind, share = (column[share > 0] for column in (row, kind, share))  # the others say nothing
+            alike, _, _ = self._agreed(source, target)
+            said = torch.log1p(-share * (1 - alike.of(row * self.kinds + kind)))
             key, index = torch.unique(row * self.source.kinds + kind // self.target.kinds, return_inverse=True)
             decisive = share >= segment_max(share, index, len(key))[index]
             said = segment_max(said[decisive], index[decisive], len(key))
             found[first:last] = segment_sum(said, key // self.source.kinds, last - first)
         return found
 
-    def _agreement(self, source: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-        """m of each two attributes, [kinds · kinds]."""
-        size = self.source.kinds * self.target.kinds
-        both, agreed = (torch.zeros(size, dtype=torch.float64, device=source.device) for _ in range(2))
+    def _shares(self, source: Tensor, target: Tensor, weight: Tensor) -> _Sparse:
+        """m of each two attributes."""
+        kinds, both, agreed = [], [], []
         for first, last in pairwise(self._cuts(source, target)):
-            row, kind, alike, witness = self._compared(source[first:last], target[first:last])
-            counted = weight[first:last][row].double() * witness
-            both += segment_sum(counted, kind, size)
-            agreed += segment_sum(counted * alike, kind, size)
-        return agreed / (both + self.settings.prior_strength)
+            row, kind = self._compared(source[first:last], target[first:last])
+            alike, shared, own = self._agreed(source[first:last], target[first:last])
+            others = shared.of(row) - own.of(row * self.source.kinds + kind // self.target.kinds)
+            counted = weight[first:last][row].double() * others.clamp(0, 1)
+            key, index = torch.unique(kind, return_inverse=True)
+            kinds.append(key)
+            both.append(segment_sum(counted, index, len(key)))
+            agreed.append(segment_sum(counted * alike.of(row * self.kinds + kind), index, len(key)))
+        key, index = torch.unique(torch.cat(kinds), return_inverse=True)
+        total = segment_sum(torch.cat(both), index, len(key)) + self.settings.prior_strength
+        return _Sparse(key, segment_sum(torch.cat(agreed), index, len(key)) / total)
 
     def _cuts(self, source: Tensor, target: Tensor) -> list[int]:
         return cuts(self.source.count[source] * self.target.count[target] + self.source.shared[source] + 1, BLOCK)
 
-    def _compared(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Each attribute of the one with each of the other: row of the pair, kind a · kinds + a', s, and how far the
-        two agree, up to 1, on values that e does not have under a."""
+    def _compared(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Each attribute of the one with each of the other: row of the pair, and kind a · kinds + a'."""
+        one, other = self.source, self.target
+        row, held = expand(one.start[source], one.count[source])
+        again, other_held = expand(other.start[target[row]], other.count[target[row]])
+        return row[again], one.held[held[again]] * other.kinds + other.held[other_held]
+
+    def _agreed(self, source: Tensor, target: Tensor) -> tuple[_Sparse, _Sparse, _Sparse]:
+        """s by row of the pair and kind; how many values the two share, by row; and how many of these e has under an
+        attribute, by row and attribute. Values that are but alike count as far as they are."""
         one, other = self.source, self.target
         row, claim = expand(one.first_shared[source], one.shared[source])
         wanted = target[row] * one.values + one.value[claim]
         first = torch.searchsorted(other.key, wanted)
         hit, place = expand(first, torch.searchsorted(other.key, wanted, right=True) - first)
-        kind = one.attribute[claim[hit]] * other.kinds + other.attribute[other.order[place]]
-        agreed, index = torch.unique(row[hit] * (one.kinds * other.kinds) + kind, return_inverse=True)
-        likeness = one.likeness[claim[hit]]
-        alike = segment_max(likeness, index, len(agreed))
-        total = _distinct(row[hit] * one.values + one.value[claim[hit]], likeness, one.values, len(source))
-        own = _distinct(
-            (row[hit] * one.kinds + one.attribute[claim[hit]]) * one.values + one.value[claim[hit]],
-            likeness,
-            one.values,
-            len(source) * one.kinds,
-        )
-        row, held = expand(one.start[source], one.count[source])
-        again, other_held = expand(other.start[target[row]], other.count[target[row]])
-        row, kind = row[again], one.held[held[again]] * other.kinds + other.held[other_held]
-        found = lookup(agreed, row * (one.kinds * other.kinds) + kind)
-        others = total[row] - own[row * one.kinds + kind // other.kinds]
-        alike = torch.where(found >= 0, alike[found.clamp(min=0)] if len(alike) else 0.0, 0.0)
-        return row, kind, alike, others.clamp(0, 1)
+        row, claim = row[hit], claim[hit]
+        attribute, value, likeness = one.attribute[claim], one.value[claim], one.likeness[claim]
+        kind = attribute * other.kinds + other.attribute[other.order[place]]
+        shared = _Sparse.most(row * one.values + value, likeness)
+        own = _Sparse.most((row * one.kinds + attribute) * one.values + value, likeness)
+        return _Sparse.most(row * self.kinds + kind, likeness), shared.summed(one.values), own.summed(one.values)
 
 
-def _distinct(key: Tensor, values: Tensor, size: int, owners: int) -> Tensor:
-    """Sum of the values of the distinct keys of each owner, which is key // size, [owners]."""
-    key, index = torch.unique(key, return_inverse=True)
-    return segment_sum(segment_max(values, index, len(key)), key // size, owners)
+@dataclass(frozen=True, eq=False)
+class _Sparse:
+    """Numbers by key, 0 where there is none."""
+
+    key: Tensor  # sorted, distinct
+    value: Tensor
+
+    @classmethod
+    def most(cls, key: Tensor, value: Tensor) -> _Sparse:
+        """The largest value of each key."""
+        key, index = torch.unique(key, return_inverse=True)
+        return cls(key, segment_max(value, index, len(key)))
+
+    def summed(self, size: int) -> _Sparse:
+        """The sums over keys of the same key // size."""
+        key, index = torch.unique(self.key // size, return_inverse=True)
+        return _Sparse(key, segment_sum(self.value, index, len(key)))
+
+    def of(self, key: Tensor) -> Tensor:
+        """The number of each key."""
+        position = lookup(self.key, key)
+        return torch.cat([self.value, self.value.new_zeros(1)])[position]  # -1: the last, which is 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,14 @@
 # `make demo` links two real graphs, `make test` checks everything, `make bench` measures. Each sets itself up.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check bench fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
 
-test: .venv/installed
+test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -18,18 +19,22 @@ check: test
 bench: .venv/installed
 	$(BIN)/emea bench --device cpu --out bench.json
 
-fuzz: .venv/installed
+fuzz: .venv/installed-dev
 	$(BIN)/python scripts/fuzz.py --cases 20000
 
-format: .venv/installed
+format: .venv/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "emea needs Python 3.11 or newer; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(INSTALL) hatchling editables
+	$(INSTALL) --no-build-isolation --editable .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(INSTALL) --no-build-isolation --editable '.[dev]'
 	touch $@
 
 clean:

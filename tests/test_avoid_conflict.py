@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.compatibility import Factors
+from emea.method.compatibility import Factors
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.kernels.segments import LOWEST
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings

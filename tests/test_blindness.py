@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from emea.data import Graph, Links, Reference, Task
-from emea.em import align
-from emea.evaluation import evaluate
+from emea.method.em import align
+from emea.analysis.evaluation import evaluate
 from emea.examples import read_example
-from emea.inputs import Inputs
-from emea.run import run
+from emea.runs.inputs import Inputs
+from emea.runs.run import run
 from emea.settings import Settings, load
 
 BLIND_FILES = (

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from emea.checks import check, reachable
+from emea.runs.checks import check, reachable
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
-from emea.estimate import Estimate, NotEnoughMemoryError, estimate, fitted, free_memory
+from emea.runs.estimate import Estimate, NotEnoughMemoryError, estimate, fitted, free_memory
 from emea.examples import read_example
 from emea.settings import load
-from emea.values import with_values
+from emea.evidence.values import with_values
 
 
 def graph(size: int, triples: list[list[int]]) -> Graph:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.compatibility import SMALLEST_WEIGHT, Factors, combine, labels, learn_weights, refine, widen
+from emea.method.compatibility import SMALLEST_WEIGHT, Factors, combine, labels, learn_weights, refine, widen
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.rules.paris import PARIS, PARISSettings
 

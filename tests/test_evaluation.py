@@ -13,8 +13,8 @@ from scipy import stats
 from torch import Tensor
 
 from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
-from emea.em import Result
-from emea.evaluation import (
+from emea.method.em import Result
+from emea.analysis.evaluation import (
     Answer,
     alignment_measures,
     answer,
@@ -27,7 +27,7 @@ from emea.evaluation import (
     reliability,
 )
 from emea.settings import Settings, SimilaritySettings
-from emea.similarity import search
+from emea.candidates.search import search
 
 SMALL = settings(max_examples=60, derandomize=True)
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import pytest
 import torch
 
-from emea import em
-from emea.compatibility import combine
+from emea.method import em
+from emea.method.compatibility import combine
 from emea.contracts import Encoder, PluginSettings
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.encoders.committee import Committee

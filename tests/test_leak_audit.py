@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import emea
-from emea import em
+from emea.method import em
 from emea.data import Links, Task
 from emea.rules.paris import PARIS, PARISSettings
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from emea.errors import SettingsError
-from emea.names import alike, ngrams, romanised
+from emea.evidence.names import alike, ngrams, romanised
 from emea.settings import EvidenceSettings, load
 
 ALL = EvidenceSettings(kind="all")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.similarity import nearest_alike
+from emea.candidates.search import nearest_alike
 
 
 def unit_vectors(count: int, seed: int, dimension: int = 5) -> Tensor:

@@ -12,12 +12,12 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from emea.compatibility import labels, sample
+from emea.method.compatibility import labels, sample
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
-from emea.em import Result, Round, align, rounds
+from emea.method.em import Result, Round, align, rounds
 from emea.encoders.rrea import RREA
 from emea.kernels.segments import LOWEST
-from emea.probability import Scale, counterparts
+from emea.method.probability import Scale, counterparts
 from emea.settings import ProbabilitySettings, Settings, load
 
 CPU = torch.device("cpu")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from emea.errors import SettingsError
-from emea.evaluation import curve, reliability
-from emea.plots import reliability_plot, save_plot
+from emea.analysis.evaluation import curve, reliability
+from emea.report.figures import reliability_plot, save_plot
 
 CONFIDENCE, RIGHT = torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([True, True, False, True])
 PART = {"reliability": reliability(CONFIDENCE, RIGHT), "curve": curve(CONFIDENCE, RIGHT, 5)}

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.segments import LOWEST
-from emea.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
+from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
 from emea.settings import ProbabilitySettings
 
 SMALL = settings(max_examples=60, derandomize=True)

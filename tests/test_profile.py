@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from emea.cli import app
 from emea.data import Links, Task
-from emea.profile import profile
+from emea.runs.profile import profile
 from emea.settings import load
 from test_values import graph, people, task
 

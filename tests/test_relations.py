@@ -8,9 +8,9 @@ import torch
 
 import emea
 from emea.data import Alignment, Graph, Links, Task
-from emea.em import Result
+from emea.method.em import Result
 from emea.formats.sssom import SSSOM
-from emea.relations import relation_links, relation_mappings
+from emea.analysis.relations import relation_links, relation_mappings
 
 COUNT = 12
 

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from emea.cli import main
 from emea.data import Task
-from emea.em import Result
+from emea.method.em import Result
 from emea.encoders.rrea import RREA
-from emea.evaluation import compatibility, evaluate, round_hits
+from emea.analysis.evaluation import compatibility, evaluate, round_hits
 from emea.formats import read_benchmark
-from emea.methods import align
+from emea.runs.align import align
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._pages import STATED, Verdict

@@ -14,13 +14,13 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from emea.checkpoint import NAME, Checkpoint
+from emea.runs.checkpoint import NAME, Checkpoint
 from emea.data import Links, Task
-from emea.em import Round
+from emea.method.em import Round
 from emea.errors import InputError
 from emea.examples import read_example
-from emea.inputs import Inputs
-from emea.run import finished, run
+from emea.runs.inputs import Inputs
+from emea.runs.run import finished, run
 from emea.settings import load
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
-from emea.em import Result, Round, align
-from emea.evaluation import compatibility, evaluate, round_hits
+from emea.method.em import Result, Round, align
+from emea.analysis.evaluation import compatibility, evaluate, round_hits
 from emea.rules.paris import PARISSettings
 from emea.settings import Settings, load
 

@@ -14,9 +14,9 @@ import sssom_pydantic
 import emea
 from emea.cli import main
 from emea.examples import read_example
-from emea.finished import evaluate_run
-from emea.inputs import Inputs
-from emea.run import run
+from emea.runs.finished import evaluate_run
+from emea.runs.inputs import Inputs
+from emea.runs.run import run
 from emea.settings import load, read_config
 
 WORLD = Path(emea.__file__).parent / "examples" / "world"

@@ -10,7 +10,7 @@ from torch import Tensor
 from emea.data import Candidates, Embeddings
 from emea.kernels.nearest import best_columns, main_axes, nearest
 from emea.settings import SimilaritySettings
-from emea.similarity import search
+from emea.candidates.search import search
 
 CLOSE = 2e-6  # single precision
 

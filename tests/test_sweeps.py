@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from emea.compatibility import learn_weights, refine
+from emea.method.compatibility import learn_weights, refine
 from emea.data import Counterparts, Graph, Links, Task
-from emea.em import Round, align
-from emea.rulebook import Rulebook
+from emea.method.em import Round, align
+from emea.method.rulebook import Rulebook
 from emea.settings import Settings, load
-from emea.similarity import search
+from emea.candidates.search import search
 
 CPU = torch.device("cpu")
 CASES = {

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-import emea.run
-import emea.terminal
-import emea.training
+import emea.runs.run
+import emea.cli.terminal
+import emea.encoders._training
 from emea.cli import main
 from emea.contracts import Encoder
 from emea.data import Task
-from emea.em import Fitting
-from emea.estimate import estimate
+from emea.method.em import Fitting
+from emea.runs.estimate import estimate
 from emea.formats import read
-from emea.inputs import Inputs
+from emea.runs.inputs import Inputs
 from emea.plugins import find, names
-from emea.run import run
+from emea.runs.run import run
 from emea.settings import Settings, load
 
 SHORT = ["encoders.rrea.epochs=12", "encoders.rrea.more_epochs=6", "encoders.rrea.dimension=16", "em.rounds=2"]
@@ -56,8 +56,8 @@ def emea_align(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
 def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
     mode: str, number: int, epoch: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(emea.training, "REPORT", 0.0)
-    monkeypatch.setattr(emea.run, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(emea.encoders._training, "REPORT", 0.0)
+    monkeypatch.setattr(emea.runs.run, "CHECKPOINT_SECONDS", 0.0)
     turns = [f"encoders.rrea.mode={mode}", "encoders.rrea.turns=2", "encoders.rrea.turn_epochs=7"]
     settings, task = load("paper", assignments=[*SHORT, *turns]), task_in(folder)
     inputs = Inputs(source=folder / "a.tsv", target=folder / "b.tsv", seeds=folder / "seeds.tsv")
@@ -82,8 +82,8 @@ def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
 def test_training_says_how_far_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(emea.training, "REPORT", 0.0)
-    monkeypatch.setattr(emea.terminal, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(emea.encoders._training, "REPORT", 0.0)
+    monkeypatch.setattr(emea.cli.terminal, "LINE_SECONDS", 0.0)
     turns = ["encoders.rrea.turns=1", "encoders.rrea.turn_epochs=2"]
     options = [part for setting in [*SHORT, *turns] for part in ("--set", setting)]
     assert emea_align(monkeypatch, "--encoder", "rrea", "--mode", "semi", *options) == 0

@@ -12,7 +12,7 @@ import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.settings import EvidenceSettings, load
-from emea.values import _nearest_number, normal_form, odd_values, with_values
+from emea.evidence.values import _nearest_number, normal_form, odd_values, with_values
 
 ALL = EvidenceSettings(kind="all")
 Literal = tuple[int, int, str, str | None]

@@ -1,4 +1,7 @@
-"""What an encoder, a rule and a format must be; a plug-in is one file with one public class that is one of these."""
+"""What an encoder, a rule, a baseline and a format must provide. A plug-in is one file with one public class.
+
+Importing this module is cheap: torch and pyarrow are needed only for its annotations.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-import pyarrow as pa
-import torch
 from pydantic import BaseModel, ConfigDict
-from torch import Tensor
 
-from emea.data import Alignment, Counterparts, Embeddings, Graph, Links, Reference, Task
 from emea.errors import SettingsError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import torch
+    from torch import Tensor
+
+    from emea.data import Alignment, Counterparts, Embeddings, Graph, Links, Reference, Task
 
 
 class PluginSettings(BaseModel):
-    """Base of a plug-in's settings: frozen, and an unknown key is an error."""
+    """Base class of a plug-in's settings: frozen, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # built when first used: starts quickly
+
+
+SettingsT = TypeVar("SettingsT", bound=PluginSettings)
 
 
 @dataclass(frozen=True)
@@ -28,11 +37,18 @@ class Progress:
     """How far a fit has come."""
 
     turn: int  # of semi-supervised training; 0 otherwise
-    epoch: int  # whole epochs
+    epoch: int  # epochs completed
     epochs: int
     loss: float
-    pairs: int  # trained on
+    pairs: int  # pairs trained on
     seconds_left: float
+
+
+Report = Callable[[Progress], None]
+
+
+def unreported(_: Progress) -> None:
+    """Discard a progress report."""
 
 
 @dataclass(frozen=True)
@@ -44,71 +60,77 @@ class Size:
     pairs: int  # seeds
 
 
-class Encoder(ABC):
-    """Turns pairs believed to be equal into embeddings of both graphs."""
+class Plugin(ABC, Generic[SettingsT]):
+    """What encoders, rules and baselines share: settings of their own, and preparation from the two graphs."""
 
     Settings: ClassVar[type[PluginSettings]] = PluginSettings
-    report: Callable[[Progress], None] = staticmethod(lambda _: None)  # to be called now and then by a fit that is long
+
+    @abstractmethod
+    def __init__(self, task: Task, settings: SettingsT, device: torch.device) -> None:
+        """Prepare whatever depends on the graphs alone. Where values count as evidence, they are entities here."""
+
+
+class Encoder(Plugin[SettingsT]):
+    """Turns pairs believed to be equal into embeddings of both graphs."""
 
     @classmethod
     @abstractmethod
-    def features(cls, settings: PluginSettings) -> int:
-        """Length of the embeddings, from which memory and time are estimated before a run."""
+    def features(cls, settings: SettingsT) -> int:
+        """Length of the embeddings, used to estimate memory and time before a run."""
 
     @classmethod
-    def work(cls, settings: PluginSettings, size: Size, fits: int) -> float:  # noqa: ARG003 - for those that train
-        """Floating-point operations, or what takes as long, of training in so many fits; for the estimate of time."""
+    def work(cls, settings: SettingsT, size: Size, fits: int) -> float:  # noqa: ARG003 - for encoders that train
+        """Floating-point operations, or their equivalent in time, of training for this many fits."""
         return 0.0
 
     @classmethod
-    def doubts(cls, settings: PluginSettings, fits: int) -> list[str]:  # noqa: ARG003 - for those that have any
-        """What makes so many fits with these settings doubtful, each with its consequence; told before a run."""
+    def doubts(cls, settings: SettingsT, fits: int) -> list[str]:  # noqa: ARG003 - for encoders that have any
+        """Warnings about running this many fits with these settings, shown before a run."""
         return []
 
     @abstractmethod
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        """Prepare what depends on the graphs alone."""
-
-    @abstractmethod
-    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
-        """Fit to weighted pairs, going on from the last fit where there was one, and embed every entity."""
+    def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
+        """Fit to weighted pairs, continuing from the last fit if there was one, and embed every entity. A long fit
+        calls `report` now and then."""
 
     def state(self) -> dict[str, Tensor]:
-        """What the next fit goes on from; nothing, for an encoder that starts anew each time. One that goes on and does
-        not say so was shown the seeds that are hidden from it later: its confidence would be too high."""
+        """What the next fit continues from; empty for an encoder that starts anew each time.
+
+        An encoder that continues without saying so has already seen the seeds that are hidden from it later, and its
+        confidence will be too high.
+        """
         return {}
 
     @property
     def remembers(self) -> bool:
-        """Whether the next fit goes on from the pairs of earlier ones: a pair that it has seen cannot be hidden."""
+        """Whether the next fit continues from pairs of earlier ones: a pair it has seen can no longer be hidden."""
         return bool(self.state())
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up a state again."""
+        """Continue from a state."""
         if state:
             raise ValueError(f"{type(self).__name__} keeps no state")
 
 
-class Rule(ABC):
-    """Measures how well each candidate pair agrees with what is believed of other entities (paper 4.2)."""
+class Rule(Plugin[SettingsT]):
+    """Measures how well each candidate pair agrees with what is believed about other entities (paper 4.2)."""
 
-    Settings: ClassVar[type[PluginSettings]] = PluginSettings
-    indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, where it has more than one
-    twofold: bool = False  # one look tells what it says from either side: it is asked for both at once
-    weighed: ClassVar[bool] = True  # what it says gets a weight Φ; otherwise it is the log of a ratio of likelihoods
-
-    @abstractmethod
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        """Prepare what depends on the graphs alone."""
+    indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, if it has more than one
+    learned_weight: ClassVar[bool] = True  # factors get a weight Φ; if False they are log-likelihood ratios as they are
 
     @abstractmethod
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
-        """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', less the same
-        sum with y_e = none, for which g at e is 0; [pairs], or [pairs, indicators]."""
+        """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', minus the same
+        sum with y_e = none, for which g at e is 0; [pairs] or [pairs, indicators]."""
 
+
+class TwoSidedRule(Rule[SettingsT]):
+    """A rule that computes its factors for both directions at once. Other rules are built twice, the second time with
+    source and target swapped."""
+
+    @abstractmethod
     def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
-        """The same from either side, of a rule that is `twofold`."""
-        raise NotImplementedError
+        """The factors seen from the source, and seen from the target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,30 +140,19 @@ class Turn:
     beliefs: Counterparts
     labels: Links  # the pairs that the next turn starts from, seeds not included
     changed: float  # share of them that is new
-    number: int = 0  # counted, and
-    seconds: float = 0.0  # timed, by who asks for it
 
 
-class Baseline(ABC):
-    """A system of its own, to compare the loop with."""
-
-    Settings: ClassVar[type[PluginSettings]] = PluginSettings
-    report: Callable[[Progress], None] = staticmethod(
-        lambda _: None
-    )  # to be called now and then by a turn that is long
+class Baseline(Plugin[SettingsT]):
+    """A complete system to compare the EM loop with."""
 
     @abstractmethod
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        """Prepare what depends on the graphs alone. Values that count are entities of both, known to be equal."""
-
-    @abstractmethod
-    def turns(self, generator: torch.Generator) -> Iterator[Turn]:
-        """Each turn as it ends; the beliefs of the last are the answer."""
+    def turns(self, generator: torch.Generator, report: Report = unreported) -> Iterator[Turn]:
+        """Each turn as it ends; the beliefs of the last one are the answer. A long turn calls `report` now and then."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of a benchmark folder's links are given as seeds: a share of all, a fold, or a file of pairs."""
+    """Which links of a benchmark folder become seeds: a share of all, a fold, or a file of pairs."""
 
     ratio: float | None = None
     split: int = 0
@@ -158,14 +169,14 @@ class Format(ABC):
 class GraphReader(Format):
     """Reads one file into a graph."""
 
-    suffixes: ClassVar[tuple[str, ...]]  # of files of graphs: lower case, with the dot and without .gz
+    suffixes: ClassVar[tuple[str, ...]]  # of graph files: lower case, with the dot and without .gz
 
     @abstractmethod
     def read_graph(self, path: Path) -> Graph:
         """The graph in a file."""
 
     def named(self, graph: str) -> GraphReader:
-        """The same reader for one of the named graphs in a file; refused where the format has none."""
+        """The same reader for one of the named graphs in a file; refused by formats without named graphs."""
         raise SettingsError(f"found the graph name {graph}, expected none: {', '.join(self.suffixes)} hold one graph")
 
 
@@ -182,15 +193,15 @@ class GraphWriter(Format):
 class PairReader(Format):
     """Reads a file of pairs."""
 
-    pair_suffixes: ClassVar[tuple[str, ...]]  # of files of pairs
+    pair_suffixes: ClassVar[tuple[str, ...]]  # of pair files
 
     @abstractmethod
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target (names, large_string), weight (float32), and, where known, line (of each pair),
-        excluded (bool: the pair is said to be none) and similarity (float32)."""
+        """Columns source, target (names, large_string), weight (float32) and, if known, line (of each pair),
+        excluded (bool: the pair is known to be wrong) and similarity (float32)."""
 
-    def holds_pairs(self, path: Path) -> bool:  # noqa: ARG002 - for those that share their suffix with graphs
-        """Whether a file holds pairs, where its suffix does not say."""
+    def holds_pairs(self, path: Path) -> bool:  # noqa: ARG002 - for formats that share their suffix with graphs
+        """Whether a file holds pairs, if its suffix does not say so."""
         return True
 
 
@@ -201,7 +212,7 @@ class PairWriter(Format):
 
     @abstractmethod
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write a table such as a pair reader's, in its order."""
+        """Write a table like that of a pair reader, in its order."""
 
 
 class TaskReader(Format):
@@ -209,11 +220,11 @@ class TaskReader(Format):
 
     @abstractmethod
     def detect(self, folder: Path) -> str | None:
-        """One line that names the layout found in the folder, or None where it is not this format's."""
+        """One line that names the layout found in the folder, or None if the folder has another layout."""
 
     @abstractmethod
     def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
-        """The task, and the sealed links that are not given as seeds (None where the folder has none)."""
+        """The task, and the sealed links that are not seeds (None if the folder has none)."""
 
 
 class AlignmentWriter(Format):

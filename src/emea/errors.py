@@ -1,16 +1,16 @@
-"""The errors a user can mend; anything else that escapes is a defect of ours."""
+"""Errors that a user can fix. Any other exception that escapes is an internal error."""
 
 from __future__ import annotations
 
 
 class EmeaError(Exception):
-    """Something the user gave cannot be used; the message says what, where, and what was expected."""
+    """Something the user gave cannot be used; the message says what was found and what was expected."""
 
     exit_code = 2
 
 
 class InputError(EmeaError):
-    """A file, a folder or a pair that cannot be read as what it should be."""
+    """A file, folder or pair that cannot be read as what it should be."""
 
 
 class SettingsError(EmeaError):
@@ -18,4 +18,10 @@ class SettingsError(EmeaError):
 
 
 class PluginError(EmeaError):
-    """An encoder or a rule that does not keep its contract."""
+    """An encoder or rule that breaks its contract."""
+
+
+class NotEnoughMemoryError(EmeaError):
+    """The run would not fit into memory; the message says what would."""
+
+    exit_code = 3

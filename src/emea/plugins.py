@@ -1,27 +1,41 @@
-"""Finds an encoder, a rule or a format by the name of its file, or by dotted path outside the package."""
+"""Finds an encoder, rule, baseline or format by the name of its file, or as module:Class outside the package."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import sys
 from difflib import get_close_matches
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
 from emea.errors import SettingsError
 
 Plugin = TypeVar("Plugin")
+PACKAGE = Path(__file__).parent
 
 
 def names(kind: str) -> list[str]:
-    """The plug-ins of a kind that the package brings, by file name.
+    """The plug-ins of a kind that come with the package, by file name.
 
     >>> names("rules")
     ['avoid_conflict', 'disagreement', 'paris']
     """
-    package = importlib.import_module(f"emea.{kind}")
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    modules = pkgutil.iter_modules([str(PACKAGE / kind)])
+    return sorted(module.name for module in modules if not module.name.startswith("_"))
+
+
+def summary(kind: str, name: str) -> str:
+    """The first line of a plug-in's file, read without importing what the plug-in needs.
+
+    >>> summary("rules", "paris")
+    'The PARIS rule: equal neighbours along similar relations support a pair (paper 4.2, eq. paris_prob).'
+    """
+    text = (PACKAGE / kind / f"{name}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
 def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
@@ -31,6 +45,8 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         close = get_close_matches(name, names(kind), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise SettingsError(f"unknown {kind[:-1]} '{name}'; known are {', '.join(names(kind))}, or module:Class{hint}")
+    if class_name:
+        _look_in_current_folder()
     try:
         module = importlib.import_module(module_name if class_name or "." in name else f"emea.{kind}.{name}")
     except ImportError as error:
@@ -40,18 +56,23 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     found = getattr(module, class_name) if class_name else _public_class(module, contract)
     if not (inspect.isclass(found) and issubclass(found, contract)):
         raise SettingsError(
-            f"'{name}' is no {kind[:-1]}: expected a class that fulfils emea.contracts.{contract.__name__}"
+            f"'{name}' is not a valid {kind[:-1]}: expected a subclass of emea.contracts.{contract.__name__}"
         )
     if inspect.isabstract(found):
         missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
-        raise SettingsError(
-            f"'{name}' is no whole {kind[:-1]}: it lacks {missing} of emea.contracts.{contract.__name__}"
-        )
+        raise SettingsError(f"{kind[:-1]} '{name}' is incomplete; missing: {missing} (emea.contracts)")
     return found
 
 
+def _look_in_current_folder() -> None:
+    """Let Python also find modules in the current folder, last: a file there never replaces an installed package."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
 def _public_class(module: ModuleType, contract: type) -> type | None:
-    """The one class a plug-in file defines that fulfils the contract."""
+    """The one class in a plug-in file that fulfils the contract."""
     for _, member in inspect.getmembers(module, inspect.isclass):
         if member.__module__ == module.__name__ and issubclass(member, contract) and not inspect.isabstract(member):
             return member

@@ -1,4 +1,4 @@
-"""One frozen model per stage, defaults included; read from TOML; an unknown key is an error."""
+"""One frozen model for each stage, with its defaults; read from TOML; an unknown key is an error."""
 
 from __future__ import annotations
 
@@ -9,188 +9,160 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    DirectoryPath,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, ValidationError, model_validator
 
 from emea import plugins
-from emea.contracts import Baseline, Encoder, PluginSettings, Rule
+from emea.contracts import Plugin, PluginSettings
 from emea.errors import SettingsError
+
+EMEA = "emea"  # the method of this package, as opposed to the baselines
 
 
 def _by_commas(value: Any) -> Any:
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_by_commas)]  # a list, or one text with commas
+def _once_each(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len({*names}) < len(names):
+        raise ValueError(f"found {', '.join(names)}, expected each once")
+    return names
 
 
-EMEA = "emea"  # the method of this package, as opposed to those it is compared with
+Names = Annotated[tuple[str, ...], BeforeValidator(_by_commas), AfterValidator(_once_each)]  # or comma-separated
 
 
-class _Stage(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EvidenceSettings(_Stage):
-    """Which literals count."""
+class EvidenceSettings(PluginSettings):
+    """Which literals count as evidence."""
 
     kind: Literal["structure", "names", "literals", "all"] = Field(
         "structure",
-        description="relations between entities alone, also equal and similar strings, also equal values, or all",
+        description="structure: relations only; names: also equal and similar strings; literals: also equal values; "
+        "all: everything",
     )
-    most_holders: int = Field(1000, ge=1, description="values that more entities have tell nothing")
+    most_holders: int = Field(1000, ge=1, description="ignore values held by more entities than this")
     least_likeness: float = Field(
-        0.5, ge=0, le=1, description="of strings that count as similar: mean of trigram cosine and edit ratio"
+        0.5,
+        ge=0,
+        le=1,
+        description="least similarity of similar strings: mean of trigram cosine and edit ratio",
     )
     tolerance: float = Field(
-        1e-3, gt=0, description="relative difference of numbers that count as similar, unless both are whole"
+        1e-3, gt=0, description="relative difference up to which numbers count as similar, unless both are integers"
     )
     sentences: DirectoryPath | None = Field(
-        None, description="folder of a sentence-transformers model whose opinion of names counts, too"
+        None, description="folder of a sentence-transformers model that also compares names"
     )
-    local_names: bool = Field(False, description="what URIs end in counts as a name of their entity")
-    most_strings: int = Field(100_000, ge=0, description="with more strings on a side none are compared for likeness")
+    local_names: bool = Field(False, description="use the last part of a URI as a name of its entity")
+    most_strings: int = Field(100_000, ge=0, description="compare strings for similarity up to this many on a side")
 
     @property
     def counts_values(self) -> bool:
-        """Whether literals are looked at."""
+        """Whether literals are used."""
         return self.kind != "structure"
 
 
-class SimilaritySettings(_Stage):
+class SimilaritySettings(PluginSettings):
     """Embeddings → candidates."""
 
     candidates: int = Field(50, ge=1, description="nearest entities kept for each entity, both ways")
-    measure: Literal["csls", "cosine"] = Field("csls", description="what ranks candidates")
-    neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS takes off")
+    measure: Literal["csls", "cosine"] = Field("csls", description="what ranks the candidates")
+    neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS subtracts")
     exact: int = Field(
-        2**25,
-        ge=0,
-        description="up to this many pairs of entities all cosines are exact; among more the nearest are "
-        "looked for roughly, and only theirs are exact",
+        2**25, ge=0, description="compute all cosines exactly up to this many pairs; beyond, only those of the nearest"
     )
-    axes: int = Field(1024, ge=1, description="main axes of the embeddings on which one looks roughly")
-    large: int = Field(2**30, ge=0, description="among more pairs than this three quarters of the axes have to do")
+    axes: int = Field(1024, ge=1, description="main axes of the embeddings used by the approximate search")
+    large: int = Field(2**30, ge=0, description="use three quarters of the axes beyond this many pairs")
     block: int | None = Field(
-        None, ge=1, description="rows of the similarity matrix held at a time; by its width if unset"
+        None, ge=1, description="rows of the similarity matrix held at a time; chosen by its width if unset"
     )
 
-    def used_axes(self, pairs: int) -> int:
-        """Main axes on which so many pairs are looked at."""
-        return self.axes if pairs <= self.large else -(-3 * self.axes // 4)
 
-    def rows(self, width: int, device: str) -> int:
-        """Rows of a similarity matrix of this width to hold at a time: some 500 MB of them, and on a CPU no more than
-        its caches bear."""
-        return self.block or max(16, min(1024 if device == "cpu" else 2**14, 2**28 // max(width, 1)))
-
-
-class ProbabilitySettings(_Stage):
+class ProbabilitySettings(PluginSettings):
     """Similarity → probability (paper 4.1)."""
 
     scaling: Literal["softmax", "minmax"] = Field(
-        "softmax", description="eq. 1–2, or each entity's similarities stretched to 0–1 and divided by their sum"
+        "softmax", description="eq. 1–2, or each entity's similarities rescaled to 0–1 and divided by their sum"
     )
     sharpness: float | None = Field(
-        None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds when unset"
+        None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds if unset"
     )
-    typical_sharpness: float = Field(35.0, gt=0, description="what sharpness is without any pair to fit it to")
+    typical_sharpness: float = Field(35.0, gt=0, description="sharpness assumed without any pair to fit it to")
     none: float | None = Field(
-        None, le=2, description='similarity at which a counterpart is no better than "none"; fitted when unset'
+        None, le=2, description='similarity at which a counterpart is no better than "none"; fitted if unset'
     )
-    typical_none: float = Field(-0.2, description='what "none" is worth without any pair to fit it to')
-    prior_pairs: float = Field(5.0, ge=0, description="held-out pairs that the typical sharpness and none weigh")
-    fit_candidates: int = Field(10, ge=1, description="nearest candidates that the fit looks at")
+    typical_none: float = Field(-0.2, description='value of "none" assumed without any pair to fit it to')
+    prior_pairs: float = Field(5.0, ge=0, description="weight of the typical sharpness and none, in held-out pairs")
+    fit_candidates: int = Field(10, ge=1, description="nearest candidates used by the fit")
     balance: int = Field(
-        15, ge=0, description='Sinkhorn iterations that normalise both ways, with "none"; 0 leaves eq. 2 alone'
+        15, ge=0, description='Sinkhorn iterations that normalise both ways, with "none"; 0 is plain eq. 2'
     )
     fit_to: Literal["seeds", "validation"] = Field(
-        "seeds",
-        description="the pairs that probabilities are fitted to: hidden folds of the seeds, or validation pairs",
+        "seeds", description="fit probabilities to hidden folds of the seeds, or to validation pairs"
     )
     folds: int = Field(
-        10,
-        ge=0,
-        description="each round hides one of this many folds of the seeds from the encoder and fits the probabilities "
-        "to it; 0 hides none",
+        10, ge=0, description="each round hides one of this many folds of the seeds from the encoder; 0 hides none"
     )
 
 
-class CompatibilitySettings(_Stage):
+class CompatibilitySettings(PluginSettings):
     """Candidates, rule weights and "none" in the compatibility model (paper 4.2–4.4)."""
 
     candidates: int | None = Field(
-        None,
-        ge=1,
-        description="K: best counterparts of each entity that the rules look at, both ways; if unset 10, and 20 where "
-        "values count",
+        None, ge=1, description="K: best counterparts of each entity given to the rules; if unset 10, or 20 with values"
     )
     directions: Literal["both", "forward"] = Field(
-        "both", description="measure compatibility both ways, or from source to target alone, as the paper does"
+        "both", description="measure compatibility both ways, or only from source to target, as the paper does"
     )
-    none: float = Field(0.1, ge=0, description='a pair beats "none" when its factors exceed this')
+    none: float = Field(0.1, ge=0, description='a pair beats "none" if its factors exceed this')
     sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined, each time from q_Θ · q*")
     last_say: float = Field(
-        0.2, ge=0, description="exponent of q* in the final beliefs, for an encoder that has learned from the rules"
+        0.2,
+        ge=0,
+        description="exponent of q* in the final beliefs: the encoder has already learned from the rules",
     )
-    abstain: bool = Field(True, description='"none" is among the answers; false: one of the candidates is right')
+    abstain: bool = Field(True, description='allow "none" as an answer; if false, one of the candidates is right')
 
 
-class EMSettings(_Stage):
+class EMSettings(PluginSettings):
     """Algorithm 1."""
 
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
     rules: Names | None = Field(
         None,
-        description="files in rules/, or module:Class; several by commas; none leave the encoder alone; if unset "
-        "paris, and where values count disagreement, too",
+        description="files in rules/, or module:Class, separated by commas; empty: the encoder alone; if unset paris, "
+        "and disagreement where values count",
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
         "agreed",
-        description="pseudo-labels: what encoder and rules agree on, sure enough and the best of both sides, or of the "
-        "source alone; or, for every source, the best of q* or a sample from it (Algorithm 1)",
+        description="pseudo-labels: confident pairs that encoder and rules agree on, best from both sides or from the "
+        "source alone; or for every source the best of q*, or a sample from it (Algorithm 1)",
     )
-    weighted: bool = Field(True, description="agreed pseudo-labels weigh as much as they are sure, or all the same")
-    minimum: float = Field(0.8, ge=0, le=1, description="agreed pseudo-labels with less confidence are left out")
+    weighted: bool = Field(True, description="weight agreed pseudo-labels by their confidence")
+    minimum: float = Field(0.8, ge=0, le=1, description="lowest confidence of agreed pseudo-labels")
     settled: float = Field(
-        0.0, ge=0, le=1, description="rounds end when less than this share of the pseudo-labels has changed"
+        0.0, ge=0, le=1, description="stop when less than this share of the pseudo-labels has changed"
     )
 
-    @field_validator("rules")
-    @classmethod
-    def _once_each(cls, names: Names | None) -> Names | None:
-        if names is not None and len({*names}) < len(names):
-            raise ValueError(f"found {', '.join(names)}, expected each rule once")
-        return names
 
-
-class MatchingSettings(_Stage):
+class MatchingSettings(PluginSettings):
     """Counterparts → one-to-one alignment."""
 
     method: Literal["mutual", "one_to_one", "transport"] = Field(
-        "mutual", description="best of each other, the heaviest one-to-one set, or transport with mutual best"
+        "mutual", description="mutually best pairs, the heaviest one-to-one set, or transport followed by mutually best"
     )
-    minimum: float = Field(0.5, ge=0, le=1, description='links with less confidence become "none"')
+    minimum: float = Field(0.5, ge=0, le=1, description='links with lower confidence become "none"')
     precision: float | None = Field(
-        None, ge=0, le=1, description="as many links, the surest first, as have this mean confidence; unset: all"
+        None, ge=0, le=1, description="keep as many links as possible at this expected precision; unset: all"
     )
     iterations: int = Field(15, ge=1, description="Sinkhorn iterations of the method `transport`")
 
 
-class Settings(_Stage):
-    """Everything a run is decided by."""
+class Settings(PluginSettings):
+    """Everything that determines a run."""
 
     method: str = Field(EMEA, description="emea, a file in baselines/, or module:Class")
-    seed: int = Field(0, ge=0, description="of every random draw")
+    seed: int = Field(0, ge=0, description="seed of every random draw")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
     evidence: EvidenceSettings = EvidenceSettings()
     similarity: SimilaritySettings = SimilaritySettings()
@@ -200,18 +172,13 @@ class Settings(_Stage):
     matching: MatchingSettings = MatchingSettings()
     encoders: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of encoders by name")
     rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
-    baselines: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of other methods by name")
+    baselines: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of baselines by name")
 
     @model_validator(mode="after")
     def _plugins_know_their_settings(self) -> Settings:
-        kinds: tuple[tuple[str, dict[str, dict[str, Any]], type], ...] = (
-            ("encoders", self.encoders, Encoder),
-            ("rules", self.rules, Rule),
-            ("baselines", self.baselines, Baseline),
-        )
-        for folder, given, kind in kinds:
-            for name, values in given.items():
-                plugin_settings(f"{folder}.{name}", plugins.find(folder, name, kind), values)
+        for kind in ("encoders", "rules", "baselines"):
+            for name in getattr(self, kind):
+                self.plugin_settings(kind, name)
         return self
 
     @property
@@ -221,42 +188,34 @@ class Settings(_Stage):
 
     @property
     def rule_names(self) -> tuple[str, ...]:
-        """The rules at work."""
+        """The rules in use."""
         usual = ("paris", "disagreement") if self.evidence.counts_values else ("paris",)
         return usual if self.em.rules is None else self.em.rules
 
+    def plugin_settings(self, kind: str, name: str) -> PluginSettings:
+        """The settings of a plug-in, defaults included; `kind` is encoders, rules or baselines."""
+        return plugin_settings(f"{kind}.{name}", plugins.find(kind, name, Plugin), getattr(self, kind).get(name, {}))
+
     def encoder_settings(self) -> PluginSettings:
-        """The chosen encoder's own settings."""
-        name = self.em.encoder
-        return plugin_settings(f"encoders.{name}", plugins.find("encoders", name, Encoder), self.encoders.get(name, {}))
-
-    def rule_settings(self, name: str) -> PluginSettings:
-        """A rule's own settings."""
-        return plugin_settings(f"rules.{name}", plugins.find("rules", name, Rule), self.rules.get(name, {}))
-
-    def baseline_settings(self) -> PluginSettings:
-        """The chosen method's own settings, where it is not the loop."""
-        name = self.method
-        baseline = plugins.find("baselines", name, Baseline)
-        return plugin_settings(f"baselines.{name}", baseline, self.baselines.get(name, {}))
+        """The settings of the chosen encoder."""
+        return self.plugin_settings("encoders", self.em.encoder)
 
     def resolved(self) -> dict[str, Any]:
-        """Every setting that counts with its value, those of the chosen plug-ins included."""
+        """Every setting in use with its value, including those of the chosen plug-ins."""
         em = self.em.model_copy(update={"rules": self.rule_names})
         values = self.model_copy(update={"em": em}).model_dump(mode="json", exclude_none=True)
         if self.method != EMEA:
             kept = {name: values[name] for name in ("method", "seed", "device", "evidence", "matching")}
-            own = self.baseline_settings().model_dump(mode="json", exclude_none=True)
-            return {**kept, "baselines": {self.method: own}}
+            return {**kept, "baselines": self._resolved("baselines", self.method)}
         del values["baselines"]
-        values["encoders"] = {self.em.encoder: self.encoder_settings().model_dump(mode="json", exclude_none=True)}
-        values["rules"] = {
-            name: self.rule_settings(name).model_dump(mode="json", exclude_none=True) for name in self.rule_names
-        }
-        return values
+        values["encoders"] = self._resolved("encoders", self.em.encoder)
+        return {**values, "rules": self._resolved("rules", *self.rule_names)}
+
+    def _resolved(self, kind: str, *names: str) -> dict[str, Any]:
+        return {name: self.plugin_settings(kind, name).model_dump(mode="json", exclude_none=True) for name in names}
 
 
-PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaults
+PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes in the defaults
     "fast": {},
     "best": {  # propagation first, then with it Dual-AMN and RREA
         "em": {"encoder": "committee", "rounds": 9},
@@ -272,7 +231,7 @@ PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes of the defaul
 
 
 def load(preset: str = "fast", config: Path | None = None, assignments: Iterable[str] = (), **given: Any) -> Settings:
-    """Settings from a preset, a TOML file, assignments such as `em.rounds=5`, and given values, each over the last.
+    """Settings from a preset, a TOML file, assignments such as `em.rounds=5`, and given values; later ones win.
 
     >>> load(assignments=["em.rounds=5"], seed=3).em.rounds
     5
@@ -292,19 +251,19 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
 
 
 def read_config(path: Path, table: str | None = None) -> dict[str, Any]:
-    """The settings in a TOML file, or its table `run`, which says what a run was made of."""
+    """The settings in a TOML file, or its table `run`, which describes the inputs of a run."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is no TOML: {error}") from error
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
     run = values.pop("run", {})
     return run if table == "run" else values
 
 
 def _assigned(assignment: str) -> dict[str, Any]:
-    """A line of TOML, except that a text needs no quotes: `rules.paris.scope=blanket`."""
+    """A line of TOML, except that a string needs no quotes: `rules.paris.scope=blanket`."""
     key, equals, text = assignment.partition("=")
     for value in (text, json.dumps(text.strip())):
         try:
@@ -312,7 +271,7 @@ def _assigned(assignment: str) -> dict[str, Any]:
                 return tomllib.loads(f"{key} = {value}")
         except tomllib.TOMLDecodeError:
             continue
-    hint = "; a name with a colon wants quotes: 'encoders.\"module:Class\".dimension=32'" if ":" in key else ""
+    hint = "; quote a name that contains a colon: 'encoders.\"module:Class\".dimension=32'" if ":" in key else ""
     raise SettingsError(f"found {assignment!r}, expected KEY=VALUE such as em.rounds=5{hint}")
 
 
@@ -325,8 +284,8 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def plugin_settings(place: str, plugin: type[Encoder | Rule | Baseline], values: dict[str, Any]) -> PluginSettings:
-    """A plug-in's settings from values that stand at a place such as encoders.rrea."""
+def plugin_settings(place: str, plugin: type[Plugin[Any]], values: dict[str, Any]) -> PluginSettings:
+    """A plug-in's settings from the values given at a place such as encoders.rrea."""
     try:
         return plugin.Settings(**values)
     except ValidationError as error:

@@ -20,7 +20,7 @@ from emea.baselines._settling import Settling
 from emea.cli import main
 from emea.contracts import Turn
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
-from emea.em import Result
+from emea.method.em import Result
 from emea.errors import InputError
 from emea.rules.paris import PARISSettings, Subrelations
 from emea.settings import load, read_config

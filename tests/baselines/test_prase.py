@@ -15,7 +15,7 @@ from emea.baselines._settling import Settling
 from emea.baselines.prase import PRASE, PRASESettings, nearest_to_each_other
 from emea.contracts import Encoder, PluginSettings, Turn
 from emea.data import Embeddings, Graph, Links, Task
-from emea.em import Fitting, Result
+from emea.method.em import Fitting, Result
 from emea.errors import SettingsError
 from emea.settings import load
 
@@ -292,7 +292,7 @@ def test_what_is_known_or_excluded_is_not_found() -> None:
 
 
 def test_a_trained_encoder_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.training.REPORT", 0.0)
+    monkeypatch.setattr("emea.encoders._training.REPORT", 0.0)
     task, _ = two_samples(1)
     own = [f"baselines.prase.settings.{name}={value}" for name, value in TINY.items()]
     seen: list[Turn] = []

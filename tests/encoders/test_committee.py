@@ -76,7 +76,7 @@ def test_a_restored_committee_goes_on_as_the_first_would() -> None:
 
 @pytest.mark.parametrize("stop_at", [1, 4, 6, 8])  # epochs of Dual-AMN, then of RREA
 def test_an_interrupted_fit_ends_in_the_same_numbers(stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.training.REPORT", 0.0)
+    monkeypatch.setattr("emea.encoders._training.REPORT", 0.0)
     whole, stopped, again = committee(), committee(), committee()
     first = fit(whole)
     fit(stopped)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from emea.data import Links
 from emea.encoders.rrea import RREA, RREASettings
-from emea.training import dropped
+from emea.encoders._training import dropped
 
 CLOSE = 1e-6  # double precision, but for shares of a mean in single precision
 NEIGHBOURS = neighbours_of(SMALL)

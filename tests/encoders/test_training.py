@@ -9,12 +9,12 @@ from torch import Tensor
 from emea import plugins
 from emea.contracts import Encoder, Progress
 from emea.data import Embeddings, Links, Task
-from emea.training import TrainedEncoder, dropped
+from emea.encoders._training import TrainedEncoder, dropped
 
 
 @pytest.fixture(autouse=True)
 def every_epoch_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.training.REPORT", 0.0)
+    monkeypatch.setattr("emea.encoders._training.REPORT", 0.0)
 
 
 def stopped(encoder: TrainedEncoder, pairs: Links, seed: int, turn: int, epoch: int) -> dict[str, Tensor]:
@@ -223,7 +223,7 @@ def test_reports_say_how_far_a_fit_has_come(name: str, mode: str) -> None:
 
 
 def test_reports_are_rare_but_reach_the_last_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.training.REPORT", 1000.0)
+    monkeypatch.setattr("emea.encoders._training.REPORT", 1000.0)
     encoder, reports = build("rrea", epochs=6), []
     encoder.report = reports.append
     fit(encoder)

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from emea.contracts import PluginSettings, Progress
 from emea.data import Embeddings, Links, Task
-from emea.training import TrainedEncoder, TrainingSettings, rmsprop
+from emea.encoders._training import TrainedEncoder, TrainingSettings, rmsprop
 
 
 class Still(TrainedEncoder):

@@ -9,7 +9,7 @@ from small_tasks import CPU, graph_of, pairs_of, random_triples
 from emea import plugins
 from emea.contracts import Encoder
 from emea.data import Embeddings, Links, Task
-from emea.training import TrainedEncoder
+from emea.encoders._training import TrainedEncoder
 
 # of each encoder, batches and lookups of near entities such that an epoch depends on more than the parameters
 TINY: dict[str, dict[str, Any]] = {

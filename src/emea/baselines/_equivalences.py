@@ -8,14 +8,13 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from emea.data import Graph, Links
+from emea.data import Graph, Links, pair_keys
 from emea.kernels.joins import Edges, expand
-from emea.kernels.segments import cuts, segment_max, segment_sum
-from emea.rules.paris import PARISSettings, Subrelations, log_unlikely
+from emea.kernels.limits import EDGE_PAIR_BLOCK, TIED_SCORE
+from emea.kernels.segments import cuts, segment_max, segment_sum, starts
+from emea.rules._subrelations import Subrelations, log_unlikely
 
-BLOCK = 2**23  # pairs of edges looked at at a time
 LEAST = 0.01  # what two edges must say for a pair to be counted
-TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +39,10 @@ class Grouped:
         groups = torch.bincount(key // edges.relations, minlength=edges.entities)
         return cls(
             edges,
-            torch.cumsum(groups, 0) - groups,
+            starts(groups),
             groups,
             edges.inverse(key % edges.relations),
-            torch.cumsum(count, 0) - count,
+            starts(count),
             count,
             edges.tail[order],
             edges.inverse_functionality(),
@@ -53,13 +52,12 @@ class Grouped:
 def assumed(source: Grouped, target: Grouped, theta: float) -> Subrelations:
     """Before anything is known each relation is contained in each other with the same probability."""
     nothing = Links.empty().to(source.member.device)
-    prior = PARISSettings(prior=theta, prior_strength=1.0)
-    return Subrelations.estimate(source.edges, target.edges, nothing, prior)
+    return Subrelations.estimate(source.edges, target.edges, nothing, prior=theta, strength=1.0)
 
 
 def observed(source: Grouped, target: Grouped, equal: Links) -> Subrelations:
     """Pr(r ⊆ r') from the pairs that are equal, nothing else assumed."""
-    return Subrelations.estimate(source.edges, target.edges, equal, PARISSettings(prior=0.0, prior_strength=0.0))
+    return Subrelations.estimate(source.edges, target.edges, equal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +88,12 @@ def equivalences(
 
     size, targets = source.count[group] * target.count[other], target.edges.entities
     key, total = group.new_empty(0), said.new_empty(0)
-    for begin, end in pairwise(cuts(size, BLOCK)):
+    for begin, end in pairwise(cuts(size, EDGE_PAIR_BLOCK)):
         row, place = expand(torch.zeros_like(size[begin:end]), size[begin:end])
         left, right = group[begin:end][row], other[begin:end][row]
         one = source.member[source.start[left] + place // target.count[right]]
         two = target.member[target.start[right] + place % target.count[right]]
-        key, index = torch.unique(torch.cat([key, one * targets + two]), return_inverse=True)
+        key, index = torch.unique(torch.cat([key, pair_keys(one, two, targets)]), return_inverse=True)
         total = segment_sum(torch.cat([total, said[begin:end][row]]), index, len(key))
     probability = 1 - torch.exp(total)
     kept = probability >= theta
@@ -105,8 +103,8 @@ def equivalences(
 def best_of_both(found: Equivalences, sources: int, targets: int) -> Links:
     """The pairs that are the best of both their entities; those that are tied share their probability."""
     pairs, strength = found.links, found.strength
-    forward = strength >= segment_max(strength, pairs.source, sources)[pairs.source] - TIED
-    backward = strength >= segment_max(strength, pairs.target, targets)[pairs.target] - TIED
+    forward = strength >= segment_max(strength, pairs.source, sources)[pairs.source] - TIED_SCORE
+    backward = strength >= segment_max(strength, pairs.target, targets)[pairs.target] - TIED_SCORE
     best = pairs[forward & backward]
     rivals = torch.maximum(torch.bincount(best.source)[best.source], torch.bincount(best.target)[best.target])
     return Links(best.source, best.target, best.weight / rivals)

@@ -10,9 +10,9 @@ from torch import Tensor
 from emea.baselines._equivalences import Equivalences, Grouped, assumed, best_of_both, equivalences, observed
 from emea.contracts import Turn
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.segments import segment_sum
 
-BLOCK = 2**16  # pairs whose embeddings are looked at at a time
 SHARE = 0.2  # of an encoder's cosine in the probability of a pair (PRASE)
 
 
@@ -25,10 +25,9 @@ class Settling:
         seeds = task.seeds.to(device)
         self.known = Links(seeds.source, seeds.target, seeds.weight.double())
         self.exclusions = task.exclusions.to(device)
-        self.free = [
-            _free(len(graph.entities), graph.values, taken)
-            for graph, taken in ((task.source, self.known.source), (task.target, self.known.target))
-        ]
+        self.free = [graph.linkable.to(device) for graph in (task.source, task.target)]
+        self.free[0][self.known.source] = False
+        self.free[1][self.known.target] = False
         self.subrelations = assumed(self.source, self.target, theta)
         self.found = self.known[:0]  # the best pairs of the last turn
 
@@ -62,12 +61,10 @@ class Settling:
     def _open(self, pairs: Links) -> Tensor:
         """Whether nothing is known about the entities of each pair, and it is not excluded, [pairs] bool."""
         kept = self.free[0][pairs.source] & self.free[1][pairs.target]
-        if len(self.exclusions):
-            kept = kept & ~torch.isin(self._keys(pairs), self._keys(self.exclusions))
-        return kept
+        return kept & ~torch.isin(self._keys(pairs), self._keys(self.exclusions)) if len(self.exclusions) else kept
 
     def _keys(self, pairs: Links) -> Tensor:
-        return pairs.source * len(self.free[1]) + pairs.target
+        return pairs.keys(len(self.free[1]))
 
     def _beliefs(self, pairs: Links) -> Counterparts:
         """The pairs as beliefs; PARIS does not normalise them, and what they leave of 1 is for "none"."""
@@ -84,14 +81,7 @@ class Settling:
 def _with_opinion(pairs: Equivalences, embeddings: Embeddings) -> Equivalences:
     """The pairs, as probable as PARIS and the cosine of their embeddings say together."""
     links = pairs.links
-    parts = zip(torch.split(links.source, BLOCK), torch.split(links.target, BLOCK), strict=True)
+    parts = zip(torch.split(links.source, EMBEDDING_BLOCK), torch.split(links.target, EMBEDDING_BLOCK), strict=True)
     cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()
     value = (1 - SHARE) * links.weight + SHARE * cosine.clamp(min=0.0)
     return Equivalences(Links(links.source, links.target, value), value)
-
-
-def _free(entities: int, values: int, taken: Tensor) -> Tensor:
-    """Whether an entity may be linked, [entities] bool: it is no value, and not known already."""
-    free = torch.arange(entities, device=taken.device) < entities - values
-    free[taken] = False
-    return free

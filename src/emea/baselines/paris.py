@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import torch
 from pydantic import Field
 
 from emea.baselines._settling import Settling
-from emea.contracts import Baseline, PluginSettings, Turn
+from emea.contracts import Baseline, PluginSettings, Report, Turn, unreported
 from emea.data import Task
 
 
@@ -23,7 +22,7 @@ class PARISSystemSettings(PluginSettings):
     settled: float = Field(0.01, ge=0, le=1, description="it ends when no more of the pairs are new")
 
 
-class PARIS(Baseline):
+class PARIS(Baseline[PARISSystemSettings]):
     """Suchanek, Abiteboul, Senellart (PVLDB 2011), their eq. 13 and eq. 12 in turn until both settle:
 
         Pr(x ≡ x') = 1 − Π_{r(x,y), r'(x',y')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(y ≡ y'))
@@ -32,12 +31,11 @@ class PARIS(Baseline):
     over all pairs of entities; what the best of both sides come to is all that the next turn knows.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = PARISSystemSettings
+    Settings = PARISSystemSettings
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, PARISSystemSettings)
+    def __init__(self, task: Task, settings: PARISSystemSettings, device: torch.device) -> None:
         self.settings, self.settling = settings, Settling(task, settings.theta, device)
 
-    def turns(self, generator: torch.Generator) -> Iterator[Turn]:  # noqa: ARG002 - nothing is drawn
+    def turns(self, generator: torch.Generator, report: Report = unreported) -> Iterator[Turn]:  # noqa: ARG002
         """Equivalences and subrelations."""
         yield from self.settling.turns(self.settings.rounds, self.settings.settled)

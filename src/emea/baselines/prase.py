@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from pydantic import Field, field_serializer, model_validator
 
 from emea import plugins
 from emea.baselines._settling import Settling
-from emea.contracts import Baseline, Encoder, PluginSettings, Turn
+from emea.candidates.search import search
+from emea.contracts import Baseline, Encoder, PluginSettings, Report, Turn, unreported
 from emea.data import Embeddings, Links, Task
 from emea.kernels.segments import mutual_rows
 from emea.settings import SimilaritySettings, plugin_settings
-from emea.similarity import search
 
 
 class PRASESettings(PluginSettings):
@@ -43,27 +43,25 @@ class PRASESettings(PluginSettings):
         return plugin_settings("baselines.prase.settings", encoder, self.settings)
 
 
-class PRASE(Baseline):
+class PRASE(Baseline[PRASESettings]):
     """Qi et al. (IJCAI 2021). PARIS' best pairs are the encoder's seeds; the encoder's mutually nearest pairs come back
     as equal with their cosine as probability, and in PARIS each pair is then worth 0.8·Pr + 0.2·cos."""
 
-    Settings: ClassVar[type[PluginSettings]] = PRASESettings
+    Settings = PRASESettings
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, PRASESettings)
+    def __init__(self, task: Task, settings: PRASESettings, device: torch.device) -> None:
         self.settings, self.settling = settings, Settling(task, settings.theta, device)
         self.encoder = plugins.find("encoders", settings.encoder, Encoder)(task, settings.own(), device)
 
-    def turns(self, generator: torch.Generator) -> Iterator[Turn]:
+    def turns(self, generator: torch.Generator, report: Report = unreported) -> Iterator[Turn]:
         """PARIS; then the encoder and PARIS by turns."""
         limits = self.settings.rounds, self.settings.settled
         yield from self.settling.turns(*limits)
         for _ in range(self.settings.turns):
-            self.encoder.report = self.report
             found = self.settling.found
             likely = found[found.weight >= self.settings.theta]
             pairs = Links.build(*(self.settling.known + likely).columns[:2])
-            embeddings = self.encoder.fit(pairs, generator)
+            embeddings = self.encoder.fit(pairs, generator, report)
             self.settling.hear(nearest_to_each_other(embeddings, generator))
             yield from self.settling.turns(*limits, embeddings)
 

@@ -1,7 +1,11 @@
-"""The verbs; the only place that prints, asks or exits."""
+"""The verbs; the only place that prints, asks or exits.
+
+Starting must be quick: verbs import what they compute with when they are called.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -13,7 +17,6 @@ import typer
 from emea import __version__
 from emea.cli import _linking, _listing, _measuring
 from emea.errors import EmeaError
-from emea.terminal import log
 
 app = typer.Typer(
     help="Link two knowledge graphs: find which entities are the same, with a confidence for each link.",
@@ -26,7 +29,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "demo": _linking.demo,
     "evaluate": _measuring.evaluate,
     "convert": _listing.convert,
-    "profile": _measuring.show_what_is_there,
+    "profile": _measuring.profile,
     "bench": _measuring.bench,
     "reproduce": _measuring.reproduce,
     "settings": _listing.list_settings,
@@ -48,15 +51,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def about(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which emea.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Link two knowledge graphs: find which entities are the same, with a confidence for each link."""
 
 
 def main() -> None:
-    """The console script: 0 done, 1 unexpected, 2 bad input or settings, 130 interrupted."""
-    sys.path.insert(0, str(Path.cwd()))  # for plug-ins of one's own: --set em.encoder=module:Class
+    """The console script: 0 done, 1 internal error, 2 bad input or settings, 3 not enough memory, 130 interrupted."""
+    # Waiting threads should sleep: those of torch spin by default, and starve each other on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except EmeaError as error:
@@ -64,22 +68,24 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
     except MemoryError:
-        _fail("memory ran out; emea align --dry-run says what a run needs", 3)
-    except Exception as error:  # noqa: BLE001 - the last stop: what comes here is a defect, and the user is told whose
+        _fail("out of memory; emea align --dry-run says what a run needs", 3)
+    except Exception as error:  # noqa: BLE001 - the last stop: an internal error, or one of the user's own plug-in
         traceback.print_exc()
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             if _is_of_the_user(Path(frame.filename)):
                 _fail(f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}", 2)
-        _fail("this is a defect of emea; please report it with the lines above", 1)
+        _fail("this is an internal error of emea; please report it with the lines above", 1)
 
 
 def _is_of_the_user(file: Path) -> bool:
-    """Whether a file is a plug-in from where emea was called, and not of emea or what it stands on."""
+    """Whether a file is a plug-in in the current folder, and not part of emea or its dependencies."""
     ours = (Path(__file__).parents[1], Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
     file = file.resolve()
     return file.is_relative_to(Path.cwd().resolve()) and not any(file.is_relative_to(folder) for folder in ours)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    log.print(f"error: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    from emea.cli._console import complain
+
+    complain(sentence)
     sys.exit(code)

@@ -3,83 +3,43 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from emea import run, settings
+from emea.cli._console import say, silent, warn
 from emea.cli._options import (
-    Config,
     Device,
-    EncoderName,
-    EvidenceKind,
-    Force,
+    GraphOptions,
     Json,
-    Method,
-    Mode,
+    LongRunOptions,
+    MethodOptions,
     Out,
-    Preset,
+    OutputOptions,
     Quiet,
-    Seed,
-    Set,
-    TopK,
+    chosen_inputs,
     chosen_settings,
+    flattened,
 )
 from emea.errors import InputError, SettingsError
-from emea.estimate import estimate, fitted
-from emea.inputs import Inputs
-from emea.profile import doubts, offers
+from emea.runs.folder import finished
+from emea.runs.inputs import Inputs
 from emea.settings import EMEA, Settings
-from emea.terminal import log, progress, say, show_estimate, show_result, shown_offers, silent
 
-DEMO = Path("demo-run")  # is written over without asking
+if TYPE_CHECKING:
+    from emea.analysis.measures import Measures
+    from emea.data import Reference
+    from emea.evidence.prepared import Prepared
+    from emea.method.rounds import Outcome
+
+DEMO = Path("demo-run")  # is overwritten without asking
 
 
-def align(  # noqa: PLR0917 - one parameter for each option
-    source: Annotated[
-        Path | None, typer.Argument(help="Graph to link from: .ttl, .nt, .rdf, .csv, .tsv, .parquet.")
-    ] = None,
-    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None,
-    seeds: Annotated[Path | None, typer.Option(help="Known pairs: two columns source, target.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.")
-    ] = None,
-    ratio: Annotated[float | None, typer.Option(help="With --data: share of its links given as seeds.")] = None,
-    split: Annotated[
-        int | None, typer.Option(min=0, help="With --ratio: number of the random split; by default 0.")
-    ] = None,
-    fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.")] = None,
-    folder: Out = Path("run"),
-    preset: Preset = "fast",
-    method: Method = None,
-    encoder: EncoderName = None,
-    mode: Mode = None,
-    evidence: EvidenceKind = None,
-    local_names: Annotated[
-        bool, typer.Option("--local-names", help="Take what URIs end in as names of their entities.")
-    ] = False,
-    device: Device = None,
-    seed: Seed = None,
-    config: Config = None,
-    assignments: Set = None,
-    min_confidence: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out links with less confidence; by default 0.5.")
-    ] = None,
-    target_precision: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Leave out the least sure links until so many of all should be right."),
-    ] = None,
-    top_k: TopK = None,
-    with_seeds: Annotated[bool, typer.Option("--with-seeds", help="Write the seeds among the links, too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the run would take, and stop.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out after its last round.")] = False,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Link two graphs, by their structure, names and values, and by known pairs, if there are any.
+@flattened
+def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions) -> None:
+    """Link two graphs by their structure, names and values, and by known pairs if there are any.
 
     emea align a.ttl b.ttl --seeds pairs.tsv --out run
 
@@ -87,49 +47,19 @@ def align(  # noqa: PLR0917 - one parameter for each option
 
     emea align --resume --out run
     """
-    given = {"source": source, "target": target, "data": data, "seeds": seeds, "ratio": ratio, "split": split}
-    given |= {"fold": fold, "top_k": top_k, "with_seeds": with_seeds or None}
-    given = {name: value for name, value in given.items() if value is not None}
-    if resume:
-        others = (
-            any(value is not None for value in (config, assignments, seed, device, method, encoder, mode, evidence))
-            or any(value is not None for value in (min_confidence, target_precision))
-            or preset != "fast"
-            or local_names
-        )
-        config = _unfinished(folder, alone=not (given or others))
-    inputs = (
-        Inputs(**given) if config is None else Inputs.parse(settings.read_config(config, "run"), config).over(given)
-    )
-    seed = inputs.split if seed is None and config is None and ratio is not None else seed
-    job = _Job(inputs.absolute(), folder, force=force or resume, resume=resume, dry_run=dry_run)
-    if method not in {None, EMEA} and (encoder or mode):
-        raise SettingsError(f"--encoder and --mode go with the method emea, found --method {method}")
-    if local_names and evidence == "structure":
-        raise SettingsError("--local-names takes URIs as names, which --evidence structure does not look at")
-    told = config is not None and "kind" in settings.read_config(config).get("evidence", {})
-    evidence = evidence or ("all" if not told and (inputs.data is None or local_names) else None)
-    assignments = [
-        *([f"evidence.kind={evidence}"] if evidence else []),
-        *(["evidence.local_names=true"] if local_names else []),
-        *(assignments or ()),
-        *([f"method={method}"] if method else []),
-        *([f"em.encoder={encoder}"] if encoder else []),
-        *([f"matching.minimum={min_confidence}"] if min_confidence is not None else []),
-        *([f"matching.precision={target_precision}"] if target_precision is not None else []),
-    ]
-    _link(job, chosen_settings(preset, config, assignments, device, seed, mode), quiet=quiet, as_json=as_json)
+    if long.resume:
+        method = replace(method, config=_unfinished(output.folder, graphs, method, output))
+    job = _Job(chosen_inputs(graphs, output, method.config), output, long)
+    if not long.dry_run:
+        _refuse_overwriting(output.folder, force=output.force or long.resume)
+    _link(job, chosen_settings(method, job.inputs, output))
 
 
-def demo(
-    folder: Out = DEMO,
-    device: Device = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Link two real graphs of the world, from Unicode CLDR and GeoNames, given 50 pairs; names are not looked at."""
-    job = _Job(Inputs(example="world"), folder, force=folder == DEMO)
-    _link(job, chosen_settings(device=device), quiet=quiet, as_json=as_json)
+def demo(folder: Out = DEMO, device: Device = None, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Link two real graphs of the world, Unicode CLDR and GeoNames, from 50 known pairs; names are not used."""
+    output = OutputOptions(folder=folder, force=folder == DEMO, quiet=quiet, as_json=as_json)
+    _refuse_overwriting(folder, force=output.force)
+    _link(_Job(Inputs(example="world"), output, LongRunOptions()), chosen_settings(MethodOptions(device=device)))
 
 
 @dataclass(frozen=True)
@@ -137,74 +67,105 @@ class _Job:
     """What to link, and where to."""
 
     inputs: Inputs
-    folder: Path
-    force: bool = False
-    resume: bool = False
-    dry_run: bool = False
+    output: OutputOptions
+    long: LongRunOptions
+
+    @property
+    def talks(self) -> bool:
+        """Whether to report what goes on."""
+        return not (self.output.quiet or self.output.as_json)
 
 
-def _link(job: _Job, chosen: Settings, *, quiet: bool, as_json: bool) -> None:
-    tell = silent if quiet or as_json else say
-    if not job.dry_run:
-        _refuse_overwriting(job.folder, force=job.force)
+def _link(job: _Job, chosen: Settings) -> None:
+    """Read the graphs, say what they offer, run, and show the result."""
+    from emea.cli import _show
+    from emea.evidence.prepared import prepare
+    from emea.runs.estimate import estimate, fitted
+
+    tell = say if job.talks else silent
     task, reference, detected = job.inputs.read()
-    if detected is not None:
-        tell(detected)
-    tell(f"source: {task.source!r}")
-    tell(f"target: {task.target!r}")
-    found = offers(task, chosen)
-    tell(shown_offers(found))
-    for warning in doubts(task, chosen, found) if not quiet else ():
-        log.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    for line in filter(None, (detected, f"source: {task.source!r}", f"target: {task.target!r}")):
+        tell(line)
+    prepared = prepare(task, chosen.evidence)
+    _offer(job, prepared, chosen)
     if chosen.method == EMEA:
-        needed = estimate(task, chosen)
-        if job.dry_run:
-            show_estimate(needed, chosen, as_json=as_json)
+        needed = estimate(prepared, chosen)
+        if job.long.dry_run:
+            _show.show_estimate(needed, chosen, as_json=job.output.as_json)
             return
         chosen = fitted(chosen, needed)
-    elif job.dry_run:
-        raise SettingsError(f"--dry-run estimates the method emea alone, found --method {chosen.method}")
+    elif job.long.dry_run:
+        raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
+    outcome, measures = _run(job, prepared, chosen, reference)
+    if job.output.as_json:
+        summary = {"links": len(outcome.alignment), "folder": str(job.output.folder)}
+        typer.echo(json.dumps({**summary, "measures": measures and measures.to_dict()}, indent=2))
+    elif not job.output.quiet:
+        _show.show_outcome(outcome, measures, job.output.folder)
+
+
+def _offer(job: _Job, prepared: Prepared, chosen: Settings) -> None:
+    """Say what the graphs offer, and what makes the run doubtful."""
+    from emea.cli import _show
+    from emea.runs.profile import doubts, offers
+
+    found = offers(prepared)
+    if job.talks:
+        say(_show.shown_offers(found))
+    for warning in doubts(prepared, chosen, found):
+        if not job.output.quiet:
+            warn(warning)
+
+
+def _run(
+    job: _Job, prepared: Prepared, chosen: Settings, reference: Reference | None
+) -> tuple[Outcome, Measures | None]:
+    """Run, with progress on the terminal; an interrupted run can be resumed."""
+    from emea.cli._progress import progress
+    from emea.runs.run import run
+
+    folder = job.output.folder
     try:
-        job.folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"the folder {job.folder} cannot be made: {error.strerror}") from error
+        raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
     try:
-        with progress(chosen, shown=not (quiet or as_json)) as observers:
-            result, measures = run.run(
-                task,
+        with progress(chosen, shown=job.talks) as observers:
+            return run(
+                prepared,
                 chosen,
-                job.folder,
+                folder,
                 inputs=job.inputs,
                 reference=reference,
-                resume=job.resume,
-                observe=observers.round,
-                watch=observers.fit,
+                resume=job.long.resume,
+                observers=observers,
             )
     except KeyboardInterrupt:
         if chosen.method == EMEA:
-            say(f"interrupted; go on with: emea align --resume --out {job.folder}")
+            say(f"interrupted; continue with: emea align --resume --out {folder}")
         raise typer.Exit(130) from None
-    if as_json:
-        summary = {"links": len(result.alignment), "folder": str(job.folder), "measures": measures}
-        typer.echo(json.dumps(summary, indent=2))
-    elif not quiet:
-        show_result(result, measures, job.folder)
 
 
-def _unfinished(folder: Path, *, alone: bool) -> Path:
-    """The settings of the run to go on with."""
+def _unfinished(folder: Path, *groups: GraphOptions | MethodOptions | OutputOptions) -> Path:
+    """The settings of the run to resume, which takes no others."""
     path = folder / "settings.toml"
-    if not alone:
-        raise SettingsError("--resume takes graphs, seeds and settings from the run in --out; expected no others")
+    allowed = {"folder", "quiet", "as_json", "force"}
+    for group in groups:
+        for field in fields(group):
+            default = None if field.default is MISSING else field.default
+            if field.name not in allowed and getattr(group, field.name) != default:
+                raise SettingsError(
+                    "--resume takes graphs, seeds and settings from the run in --out; expected no others"
+                )
     if not path.exists():
-        raise InputError(f"{folder} holds no run to go on with: it has no settings.toml")
-    if run.finished(folder):
-        raise InputError(f"the run in {folder} is finished; there is nothing to go on with")
+        raise InputError(f"{folder} holds no run to resume: it has no settings.toml")
+    if finished(folder):
+        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
     return path
 
 
 def _refuse_overwriting(folder: Path, *, force: bool) -> None:
     if (folder / "settings.toml").exists() and not force:
-        raise SettingsError(f"{folder} already holds a run; give --force to write over it, or another --out")
+        raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, expected a folder for the results")

@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tomli_w
 import typer
-from pydantic import BaseModel
-from rich.table import Table
 
 from emea import plugins
-from emea.contracts import Baseline, Encoder, Format, Rule
-from emea.formats import convert as write_converted
 from emea.settings import PRESETS, Settings, load
-from emea.terminal import out, show_fields, show_plugins
+
+if TYPE_CHECKING:
+    from emea.contracts import Plugin
+
+Name = Annotated[str | None, typer.Argument(help="Show the settings of this one.")]
 
 
 def convert(
     source: Annotated[Path, typer.Argument(help="File to read: a graph or pairs.")],
     target: Annotated[Path, typer.Argument(help="File to write; its suffix names the format.")],
     kind: Annotated[
-        Literal["graph", "pairs"] | None, typer.Option(help="What the file holds; by default looked up.")
+        Literal["graph", "pairs"] | None, typer.Option(help="What the file holds; detected by default.")
     ] = None,
     graph: Annotated[str | None, typer.Option(help="Name of one graph among several, in N-Quads.")] = None,
 ) -> None:
-    """Write a graph, or pairs, in another format."""
+    """Convert a graph, or pairs, to another format."""
+    from emea.cli._console import out
+    from emea.formats import convert as write_converted
+
     out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
 
 
 def list_settings(
     preset: Annotated[
-        str | None, typer.Option(help=f"Print those of a preset as a file for --config: {', '.join(PRESETS)}.")
+        str | None, typer.Option(help=f"Print a preset as a file for --config: {', '.join(PRESETS)}.")
     ] = None,
 ) -> None:
     """List the settings of all stages, for --set and --config.
 
     emea settings --preset paper > mine.toml
     """
+    from pydantic import BaseModel
+
+    from emea.cli._console import out
+    from emea.cli._show import show_fields
+
     if preset is not None:
+        import tomli_w
+
         values = load(preset).resolved()
         typer.echo(tomli_w.dumps({name: value for name, value in values.items() if name not in {"seed", "device"}}))
         return
@@ -46,27 +55,51 @@ def list_settings(
         stage = field.annotation
         if isinstance(stage, type) and issubclass(stage, BaseModel):
             show_fields(name, stage, (stage.__doc__ or "").splitlines()[0])
-    out.print("method, seed, device; and those of plug-ins: emea encoders, emea rules, emea baselines", highlight=False)
+    out.print(
+        "also method, seed and device; settings of plug-ins: emea encoders NAME, emea rules NAME, emea baselines NAME",
+        highlight=False,
+    )
 
 
-def encoders() -> None:
-    """List the embedding models and their settings."""
-    show_plugins("encoders", Encoder)
+def encoders(name: Name = None) -> None:
+    """List the embedding models, or the settings of one."""
+    _list("encoders", name)
 
 
-def rules() -> None:
-    """List the rules and their settings."""
-    show_plugins("rules", Rule)
+def rules(name: Name = None) -> None:
+    """List the rules, or the settings of one."""
+    _list("rules", name)
 
 
-def baselines() -> None:
-    """List the systems to compare with, for --method, and their settings."""
-    show_plugins("baselines", Baseline)
+def baselines(name: Name = None) -> None:
+    """List the baselines, for --method, or the settings of one."""
+    _list("baselines", name)
 
 
 def formats() -> None:
     """List the file formats."""
-    table = Table("format", "reads and writes", box=None)
-    for name in plugins.names("formats"):
-        table.add_row(name, plugins.find("formats", name, Format).description)
+    _list("formats", None)
+
+
+def _list(kind: str, name: str | None) -> None:
+    """The plug-ins of a kind, read without importing what they compute with; or the settings of one."""
+    from rich.table import Table
+
+    from emea.cli._console import out
+
+    if name is not None:
+        from emea.cli._show import show_fields
+        from emea.contracts import Plugin
+
+        plugin: type[Plugin[Any]] = plugins.find(kind, name, Plugin)
+        about = (
+            plugins.summary(kind, name) if name in plugins.names(kind) else (plugin.__doc__ or "").partition("\n")[0]
+        )
+        show_fields(f"{kind}.{name}", plugin.Settings, about)
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for each in plugins.names(kind):
+        table.add_row(each, plugins.summary(kind, each))
     out.print(table)
+    if kind != "formats":
+        out.print(f"settings: emea {kind} NAME", highlight=False)

@@ -1,66 +1,215 @@
-"""What options are called and mean, and the settings that they come to."""
+"""The options as values: what they are called, what they mean, and the settings they lead to."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-import torch
 import typer
 
-from emea import settings
 from emea.errors import SettingsError
-from emea.settings import PRESETS, Settings
+from emea.runs.inputs import Inputs
+from emea.settings import EMEA, PRESETS, Settings, load, read_config
 
 Number = TypeVar("Number", int, float)
-Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if it is not there.")]
-Preset = Annotated[str, typer.Option(help=f"Named settings: {', '.join(PRESETS)}.")]
-Method = Annotated[
-    str | None,
-    typer.Option(
-        "--method", help="emea, or a system to compare it with; listed by emea baselines.", show_default=False
-    ),
+INPUT, METHOD, OUTPUT, LONG = "Input", "Method", "Output", "Long runs"  # groups in --help
+
+Device = Annotated[
+    str | None, typer.Option(help="cpu, cuda, cuda:1 …; default: a GPU if there is one.", rich_help_panel=METHOD)
 ]
-EncoderName = Annotated[str | None, typer.Option("--encoder", help="Embedding model; listed by emea encoders.")]
-Mode = Annotated[
-    Literal["sup", "semi"] | None,
-    typer.Option(help="Of a trained encoder: supervised, or semi-supervised, also on pairs it finds."),
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one setting, such as em.rounds=5; repeatable.", rich_help_panel=METHOD),
 ]
-EvidenceKind = Annotated[
-    Literal["structure", "names", "literals", "all"] | None,
-    typer.Option(
-        help="What counts: relations alone, also names, also values, or all; by default all, with --data structure."
-    ),
+Out = Annotated[Path, typer.Option("--out", help="Folder for the results; created if missing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=OUTPUT)]
+Ratio = Annotated[
+    float | None, typer.Option(help="With --data: share of its links to use as seeds.", rich_help_panel=INPUT)
 ]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; by default a GPU where there is one.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of all random draws; by default the split's number, or 0.")]
-Config = Annotated[Path | None, typer.Option(help="Settings in a TOML file, such as another run's settings.toml.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, such as em.rounds=5; may be repeated.")]
-TopK = Annotated[int | None, typer.Option(min=1, help="Candidates written for each source; by default 50.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for other programs.")]
-Force = Annotated[bool, typer.Option("--force", help="Write into a folder that already holds a run.")]
+Seeds = Annotated[Path | None, typer.Option(help="Known pairs: two columns, source and target.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.", rich_help_panel=INPUT),
+]
 
 
-def chosen_settings(  # noqa: PLR0917 - one parameter for each option
-    preset: str = "fast",
-    config: Path | None = None,
-    assignments: list[str] | None = None,
-    device: str | None = None,
-    seed: int | None = None,
-    mode: str | None = None,
+@dataclass(frozen=True)
+class GraphOptions:
+    """What to link."""
+
+    source: Annotated[
+        Path | None, typer.Argument(help="Graph to link from: .ttl, .nt, .rdf, .csv, .tsv, .parquet.")
+    ] = None
+    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None
+    seeds: Seeds = None
+    data: Data = None
+    ratio: Ratio = None
+    split: Annotated[
+        int | None,
+        typer.Option(min=0, help="With --ratio: number of the random split; default 0.", rich_help_panel=INPUT),
+    ] = None
+    fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.", rich_help_panel=INPUT)] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """How to link."""
+
+    preset: Annotated[str, typer.Option(help=f"Named settings: {', '.join(PRESETS)}.")] = "fast"
+    evidence: Annotated[
+        Literal["structure", "names", "literals", "all"] | None,
+        typer.Option(
+            help="What to compare: structure only, also names, also values, or all; default: all, or "
+            "structure with --data."
+        ),
+    ] = None
+    local_names: Annotated[
+        bool,
+        typer.Option("--local-names", help="Use the last part of URIs as names.", rich_help_panel=METHOD),
+    ] = False
+    method: Annotated[
+        str | None,
+        typer.Option(help="emea, or a baseline (see emea baselines).", show_default=False, rich_help_panel=METHOD),
+    ] = None
+    encoder: Annotated[
+        str | None, typer.Option(help="Embedding model (see emea encoders).", rich_help_panel=METHOD)
+    ] = None
+    mode: Annotated[
+        Literal["sup", "semi"] | None,
+        typer.Option(help="Train the encoder supervised or semi-supervised.", rich_help_panel=METHOD),
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Settings from a TOML file, such as another run's settings.toml.", rich_help_panel=METHOD),
+    ] = None
+    assignments: Set = None
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Random seed; default: the number of the split, or 0.", rich_help_panel=METHOD),
+    ] = None
+    device: Device = None
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What to write, and where."""
+
+    folder: Out = Path("run")
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Drop links with lower confidence; default 0.5.")
+    ] = None
+    target_precision: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Keep as many links as possible at this expected precision."),
+    ] = None
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=1, help="Candidates to write for each source; default 50.", rich_help_panel=OUTPUT),
+    ] = None
+    with_seeds: Annotated[
+        bool, typer.Option("--with-seeds", help="Include the seeds among the links.", rich_help_panel=OUTPUT)
+    ] = False
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a run in the output folder.", rich_help_panel=OUTPUT)
+    ] = False
+    quiet: Quiet = False
+    as_json: Json = False
+
+
+@dataclass(frozen=True)
+class LongRunOptions:
+    """For runs that take long."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate memory and time, and stop.", rich_help_panel=LONG)
+    ] = False
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Continue the run in --out after its last round.", rich_help_panel=LONG),
+    ] = False
+
+
+def flattened(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb that takes dataclasses of options, as Typer needs it: with a parameter for each option."""
+    groups = [kind for name, kind in get_type_hints(verb).items() if name != "return"]
+    assert all(is_dataclass(group) for group in groups)
+
+    @wraps(verb)
+    def called(**given: Any) -> None:
+        verb(*(group(**{field.name: given[field.name] for field in fields(group)}) for group in groups))
+
+    parameters = []
+    for group in groups:
+        hints = get_type_hints(group, include_extras=True)
+        parameters += [_parameter(field, hints[field.name]) for field in fields(group)]
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {}
+    return called
+
+
+def _parameter(field: Field[Any], kind: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def chosen_inputs(graphs: GraphOptions, output: OutputOptions, config: Path | None) -> Inputs:
+    """The inputs that the options lead to, over those of a settings file."""
+    given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
+    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None}
+    given = {name: value for name, value in given.items() if value is not None}
+    inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
+    inputs.check()
+    return inputs.absolute()
+
+
+def chosen_settings(
+    method: MethodOptions, inputs: Inputs | None = None, output: OutputOptions | None = None
 ) -> Settings:
-    """The settings that the options come to, the device decided."""
-    assignments = assignments or []
-    chosen = settings.load(preset, config, assignments, device=device, seed=seed)
-    if mode is not None:
+    """The settings that the options lead to, with the device decided."""
+    given: dict[str, Any] = {"device": method.device, "seed": method.seed, "method": method.method}
+    if method.method not in {None, EMEA} and (method.encoder or method.mode):
+        raise SettingsError(f"--encoder and --mode require the method emea, found --method {method.method}")
+    if method.local_names and method.evidence == "structure":
+        raise SettingsError("--local-names uses URIs as names, which --evidence structure ignores")
+    if method.seed is None and method.config is None and inputs is not None and inputs.ratio is not None:
+        given["seed"] = inputs.split
+    given["evidence"] = _evidence(method, inputs)
+    if method.encoder is not None:
+        given["em"] = {"encoder": method.encoder}
+    if output is not None:
+        cuts = {"minimum": output.min_confidence, "precision": output.target_precision}
+        given["matching"] = {name: value for name, value in cuts.items() if value is not None}
+    chosen = load(method.preset, method.config, method.assignments or (), **given)
+    if method.mode is not None:
         name = chosen.em.encoder
         if "mode" not in type(chosen.encoder_settings()).model_fields:
-            raise SettingsError(f"found --mode {mode}, but encoder '{name}' knows no modes; try --encoder rrea")
-        assignments = [*assignments, f'encoders."{name}".mode={mode}']
-        chosen = settings.load(preset, config, assignments, device=device, seed=seed)
-    decided = device is not None or "device" in chosen.model_fields_set
-    if not decided and torch.cuda.is_available():
+            raise SettingsError(f"found --mode {method.mode}, but encoder '{name}' has no modes; try --encoder rrea")
+        modes = {"encoders": {name: {"mode": method.mode}}}
+        chosen = load(method.preset, method.config, method.assignments or (), **given, **modes)
+    return decided(chosen)
+
+
+def _evidence(method: MethodOptions, inputs: Inputs | None) -> dict[str, Any]:
+    """Two files are compared in every respect, a benchmark by its structure, unless something says otherwise."""
+    stated = method.config is not None and "kind" in read_config(method.config).get("evidence", {})
+    stated |= any(assignment.strip().startswith("evidence.kind") for assignment in method.assignments or ())
+    everything = inputs is not None and (inputs.source is not None or method.local_names) and not stated
+    kind = method.evidence or ("all" if everything else None)
+    return {**({"kind": kind} if kind else {}), **({"local_names": True} if method.local_names else {})}
+
+
+def decided(chosen: Settings) -> Settings:
+    """The settings with a device that works here: the given one, or a GPU if there is one."""
+    import torch
+
+    if "device" not in chosen.model_fields_set and torch.cuda.is_available():
         chosen = chosen.model_copy(update={"device": "cuda"})
     try:
         torch.empty(0, device=chosen.device)
@@ -70,9 +219,9 @@ def chosen_settings(  # noqa: PLR0917 - one parameter for each option
 
 
 def numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
-    """The numbers in a text with commas."""
+    """The numbers in a comma-separated text."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        whole = "whole numbers" if kind is int else "numbers"
-        raise SettingsError(f"{option}: found '{text}', expected {whole} with commas between them") from None
+        whole = "integers" if kind is int else "numbers"
+        raise SettingsError(f"{option}: found '{text}', expected {whole} separated by commas") from None

@@ -11,6 +11,7 @@ from torch import Tensor
 from emea.data import Embeddings, Links, Task
 from emea.kernels.joins import Edges, expand
 from emea.kernels.messages import Pattern
+from emea.kernels.segments import starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Joined:
     def two_steps(self, busiest: int) -> tuple[Tensor, Tensor]:
         """Rows of the first and the second edge of all paths i → k → j with i ≠ j and at most `busiest` edges at k."""
         degree = torch.bincount(self.head, minlength=self.entities)
-        start = torch.cumsum(degree, 0) - degree
+        start = starts(degree)
         passable = torch.where(degree <= busiest, degree, 0)
         first, second = expand(start[self.tail], passable[self.tail])
         apart = self.head[first] != self.tail[second]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import torch
 from pydantic import Field
@@ -11,12 +11,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings
 from emea.data import Embeddings, Task
 from emea.encoders._joined import Joined
+from emea.encoders._training import TrainedEncoder, TrainingSettings, rmsprop, uniform
 from emea.kernels.messages import Pattern, mean
 from emea.kernels.reflections import Reflections
-from emea.training import TrainedEncoder, TrainingSettings, rmsprop, uniform
 
 START = 0.05  # entities and relations begin within ± this; Glorot's bound, for so long a table, is smaller and worse
 
@@ -50,19 +49,21 @@ class ReflectionSettings(TrainingSettings):
     dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
 
 
-class ReflectionEncoder(TrainedEncoder):
+ReflectionT = TypeVar("ReflectionT", bound=ReflectionSettings)
+
+
+class ReflectionEncoder(TrainedEncoder[ReflectionT]):
     """A model of two views of an entity, the mean of its neighbours' vectors, its own included, and the mean of its
     relations' vectors, each through layers of reflections."""
 
     damping: ClassVar[float] = 1e-7  # of the optimiser
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: ReflectionT) -> int:
         """Two views of depth + 1 vectors."""
-        assert isinstance(settings, ReflectionSettings)
         return 2 * (settings.depth + 1) * settings.dimension
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
+    def __init__(self, task: Task, settings: ReflectionT, device: torch.device) -> None:
         super().__init__(task, settings, device)
         self.graph = Joined.build(task, device)
         self.reflections, self.members = reflections_of(self.graph)
@@ -84,7 +85,7 @@ class ReflectionEncoder(TrainedEncoder):
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
         """RMSprop."""
-        return rmsprop(parameters, self.training.learning_rate, self.damping)
+        return rmsprop(parameters, self.settings.learning_rate, self.damping)
 
     def embed(self) -> Embeddings:
         """The output without dropout, scaled to length 1."""

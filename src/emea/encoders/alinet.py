@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -12,15 +11,15 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu, normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings, Size
+from emea.candidates.search import nearest_alike
+from emea.contracts import Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
+from emea.encoders._training import TrainedEncoder, TrainingSettings, uniform
 from emea.kernels.joins import expand
+from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
-from emea.similarity import nearest_alike
-from emea.training import TrainedEncoder, TrainingSettings, uniform
-
-SMALLEST = 1e-12  # under a root, so that its slope is a number
+from emea.kernels.segments import starts
 
 
 class AliNetSettings(TrainingSettings):
@@ -44,7 +43,7 @@ class AliNetSettings(TrainingSettings):
     augmented: bool = Field(True, description="link entities whose counterparts are linked in the other graph")
 
 
-class AliNet(TrainedEncoder):
+class AliNet(TrainedEncoder[AliNetSettings]):
     """Sun et al. (AAAI 2020).
 
     Layer: h¹_i = tanh(Σ_{j∈N₁(i)∪i} W₁h_j / c_i), c_i their number; h²_i = tanh(Σ_{j∈N₂(i)∪i} α_ij W₂h_j) with
@@ -57,28 +56,24 @@ class AliNet(TrainedEncoder):
     they are linked here, too.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = AliNetSettings
+    Settings = AliNetSettings
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: AliNetSettings) -> int:
         """All layers."""
-        assert isinstance(settings, AliNetSettings)
         return sum(settings.dimensions)
 
     @classmethod
-    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+    def epoch_work(cls, settings: AliNetSettings, size: Size) -> float:
         """As measured."""
-        assert isinstance(settings, AliNetSettings)
         return (
             37
             * size.entities
             * sum(2 * width * (width + out) + out * out for width, out in pairwise(settings.dimensions))
         )
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, AliNetSettings)
+    def __init__(self, task: Task, settings: AliNetSettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
-        self.settings = settings
         self.graph = Joined.build(task, device)
         self.one_hop, self.two_hop = self.graph.nearby, two_hops(self.graph, settings)
         edges = self.graph
@@ -172,7 +167,7 @@ class AliNet(TrainedEncoder):
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
     """‖first − second‖ of the last dimension."""
-    return ((first - second).square().sum(-1) + SMALLEST).sqrt()
+    return ((first - second).square().sum(-1) + SMALLEST_LENGTH).sqrt()
 
 
 def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:
@@ -198,7 +193,7 @@ def augmented(graph: Joined, pairs: Links) -> Pattern:
     known, order = torch.sort(torch.cat([left, right]), stable=True)
     counterpart = torch.cat([right, left])[order]
     count = torch.bincount(known, minlength=graph.entities)
-    start = torch.cumsum(count, 0) - count
+    start = starts(count)
     edge, head = expand(start[graph.head], count[graph.head])  # edges × counterparts of the head
     row, tail = expand(start[graph.tail[edge]], count[graph.tail[edge]])  # × counterparts of the tail
     added = counterpart[head[row]] * graph.entities + counterpart[tail]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, field_serializer, model_validator
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea import plugins
-from emea.contracts import Encoder, PluginSettings, Size
+from emea.contracts import Encoder, PluginSettings, Report, Size, unreported
 from emea.data import Embeddings, Links, Task
 from emea.settings import Names, plugin_settings
 
@@ -31,8 +31,8 @@ class CommitteeSettings(PluginSettings):
     def _known(self) -> CommitteeSettings:
         for name in {*self.members, *self.settings, *self.weights}:
             self.of(name)
-        if len({*self.members}) < len(self.members) or "committee" in self.members:
-            raise ValueError("members are other encoders, each once")
+        if "committee" in self.members:
+            raise ValueError("a committee cannot be a member of itself")
         if not any(self.weights.get(name, 1.0) for name in self.members):
             raise ValueError("no member has any weight")
         return self
@@ -47,31 +47,28 @@ class CommitteeSettings(PluginSettings):
         return plugin_settings(f"encoders.committee.settings.{name}", _plugin(name), self.settings.get(name, {}))
 
 
-class Committee(Encoder):
+class Committee(Encoder[CommitteeSettings]):
     """With x_m the vector of an entity by member m, of length 1, the committee's is the concatenation of all √w_m·x_m:
     its cosines are the weighted means of the members', where none of them is without an opinion."""
 
-    Settings: ClassVar[type[PluginSettings]] = CommitteeSettings
+    Settings = CommitteeSettings
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: CommitteeSettings) -> int:
         """Those of all members."""
-        assert isinstance(settings, CommitteeSettings)
         return sum(_plugin(name).features(settings.of(name)) for name in settings.members)
 
     @classmethod
-    def work(cls, settings: PluginSettings, size: Size, fits: int) -> float:
+    def work(cls, settings: CommitteeSettings, size: Size, fits: int) -> float:
         """That of all members."""
-        assert isinstance(settings, CommitteeSettings)
         first, *others = settings.members
         work = _plugin(first).work(settings.of(first), size, fits)
         later = fits - settings.alone
         return work + sum(_plugin(name).work(settings.of(name), size, later) for name in others if later > 0)
 
     @classmethod
-    def doubts(cls, settings: PluginSettings, fits: int) -> list[str]:
+    def doubts(cls, settings: CommitteeSettings, fits: int) -> list[str]:
         """Whether the others ever join, and what the members doubt."""
-        assert isinstance(settings, CommitteeSettings)
         first, *others = settings.members
         told = [doubt for name in settings.members for doubt in _plugin(name).doubts(settings.of(name), fits)]
         if others and fits <= settings.alone:
@@ -80,16 +77,15 @@ class Committee(Encoder):
             )
         return told
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, CommitteeSettings)
+    def __init__(self, task: Task, settings: CommitteeSettings, device: torch.device) -> None:
         self.settings, self.fits = settings, 0
         self.before: dict[str, dict[str, Tensor]] = {}  # states of the members that have done their part in this fit
         self.members = {name: _plugin(name)(task, settings.of(name), device) for name in settings.members}
 
-    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
         """Fit each member that has joined, and put their vectors together."""
         names = list(self.members)[: 1 if self.fits < self.settings.alone else None]
-        spaces = [self._fit(name, pairs, generator) for name in names]
+        spaces = [self._fit(name, pairs, generator, report) for name in names]
         self.fits, self.before = self.fits + 1, {}
         if len(spaces) == 1:
             return spaces[0]
@@ -100,11 +96,10 @@ class Committee(Encoder):
         )
         return Embeddings(source, target)
 
-    def _fit(self, name: str, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def _fit(self, name: str, pairs: Links, generator: torch.Generator, report: Report) -> Embeddings:
         member = self.members[name]
-        member.report = self.report
         state = member.state()
-        space = member.fit(pairs, generator)
+        space = member.fit(pairs, generator, report)
         self.before[name] = state
         return space
 
@@ -130,5 +125,5 @@ class Committee(Encoder):
             member.restore({key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)})
 
 
-def _plugin(name: str) -> type[Encoder]:
+def _plugin(name: str) -> type[Encoder[Any]]:
     return plugins.find("encoders", name, Encoder)

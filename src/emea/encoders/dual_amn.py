@@ -11,15 +11,15 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import normalize
 
-from emea.contracts import PluginSettings, Size
+from emea.contracts import Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.encoders._training import dropped, uniform
 from emea.kernels.hardest import hardest_first
+from emea.kernels.limits import HARDEST_BLOCK, SMALLEST_LENGTH
 from emea.kernels.reflections import reflected_sum
-from emea.training import dropped, uniform
 
 VIEWS = ("entity", "relation")
-SMALLEST = 1e-12  # keeps a division by nothing a number
 
 
 class DualAMNSettings(ReflectionSettings):
@@ -39,7 +39,7 @@ class DualAMNSettings(ReflectionSettings):
     shift: float = Field(10.0, description="τ of the loss")
 
 
-class DualAMN(ReflectionEncoder):
+class DualAMN(ReflectionEncoder[DualAMNSettings]):
     """Mao et al. (WWW 2021).
 
     Layer: h_i ← tanh(Σ_{j,r} α_ijr M_r h_j), α = softmax over the edges of i of v·r̂, with RREA's reflection M_r. Two
@@ -56,20 +56,17 @@ class DualAMN(ReflectionEncoder):
     which γ would have no effect, and a pair that is far from all negatives would be pulled for ever.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = DualAMNSettings
+    Settings = DualAMNSettings
     alike: ClassVar[bool] = True
     damping: ClassVar[float] = 1e-7**0.5  # far entities, whose slopes are tiny, stay: with 1e-7 it learns by heart
 
     @classmethod
-    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+    def epoch_work(cls, settings: DualAMNSettings, size: Size) -> float:
         """As measured."""
-        assert isinstance(settings, DualAMNSettings)
         return 60 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, DualAMNSettings)
+    def __init__(self, task: Task, settings: DualAMNSettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
-        self.settings = settings
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities and relations, and for each view attention, proxies and gate."""
@@ -92,7 +89,7 @@ class DualAMN(ReflectionEncoder):
         for on_relation in self.parameters[f"{view}.attention"]:
             depths.append(torch.tanh(reflected_sum(self.reflections, depths[-1], directions, on_relation)))
         h, proxies = torch.cat(depths, 1), self.parameters[f"{view}.proxies"]
-        length = torch.linalg.vector_norm(h, dim=1, keepdim=True).clamp(min=SMALLEST)
+        length = torch.linalg.vector_norm(h, dim=1, keepdim=True).clamp(min=SMALLEST_LENGTH)
         nearness = torch.softmax(h @ normalize(proxies, dim=1).T / length, 1)  # β
         shared = nearness @ proxies
         remainder = h - shared  # h'
@@ -118,8 +115,6 @@ class _HardestFirst(Function):
     With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, e) = −p_e·λ/s and ∂/∂d(l, r) = Σ_e p_e·λ/s, e ≠ l, r.
     """
 
-    BLOCK = 1024
-
     @staticmethod
     def forward(  # noqa: PLR0917 - as autograd passes them
         context: Any, output: Tensor, left: Tensor, right: Tensor, weight: Tensor, settings: DualAMNSettings
@@ -127,7 +122,7 @@ class _HardestFirst(Function):
         gradient, total = torch.zeros_like(output), output.new_zeros(())
         square, pushed = torch.linalg.vector_norm(output, dim=1).square(), output.new_zeros(len(output))
         for here, there in ((left, right), (right, left)):
-            for rows in torch.split(torch.arange(len(here), device=here.device), _HardestFirst.BLOCK):
+            for rows in torch.split(torch.arange(len(here), device=here.device), HARDEST_BLOCK):
                 loss, pull, push = _hardest_first(output, square, here[rows], there[rows], settings)
                 share = weight[rows] / len(here)
                 total = total + (share * loss).sum()

@@ -11,15 +11,14 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings, Size
+from emea.candidates.search import nearest_alike
+from emea.contracts import Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
+from emea.encoders._training import TrainedEncoder, TrainingSettings, uniform
 from emea.kernels.joins import expand
+from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.messages import take
-from emea.similarity import nearest_alike
-from emea.training import TrainedEncoder, TrainingSettings, uniform
-
-SMALLEST = 1e-12  # under a root, so that its slope is a number
 
 
 class IPTransESettings(TrainingSettings):
@@ -42,7 +41,7 @@ class IPTransESettings(TrainingSettings):
     steepness: float = Field(10.0, gt=0, description="semi: k, how fast belief falls with distance")
 
 
-class IPTransE(TrainedEncoder):
+class IPTransE(TrainedEncoder[IPTransESettings]):
     """Zhu et al. (IJCAI 2017).
 
     Triples of both graphs, E(h, r, t) = ‖h + r − t‖ with entities of length 1, against triples whose head or tail is
@@ -53,25 +52,21 @@ class IPTransE(TrainedEncoder):
     Semi-supervised, pairs found nearest enter with reliability sigmoid(k(θ − distance)).
     """
 
-    Settings: ClassVar[type[PluginSettings]] = IPTransESettings
+    Settings = IPTransESettings
     alike: ClassVar[bool] = True
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: IPTransESettings) -> int:
         """The dimension."""
-        assert isinstance(settings, IPTransESettings)
         return settings.dimension
 
     @classmethod
-    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+    def epoch_work(cls, settings: IPTransESettings, size: Size) -> float:
         """As measured."""
-        assert isinstance(settings, IPTransESettings)
         return 4200 * size.edges / 2 * (settings.negatives + 1) * settings.dimension
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, IPTransESettings)
+    def __init__(self, task: Task, settings: IPTransESettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
-        self.settings = settings
         self.graph = Joined.build(task, device)
         sides = [(task.source, 0, 0), (task.target, self.graph.sources, 2 * len(task.source.relations))]
         triples = [graph.triples + torch.tensor([entity, relation, entity]) for graph, entity, relation in sides]
@@ -174,7 +169,7 @@ class IPTransE(TrainedEncoder):
         def energy(each: Tensor) -> Tensor:
             head, relation, tail = each.unbind(-1)
             moved = take(entities, head) + take(relations, relation) - take(entities, tail)
-            return (moved.square().sum(-1) + SMALLEST).sqrt()
+            return (moved.square().sum(-1) + SMALLEST_LENGTH).sqrt()
 
         loss = torch.relu(self.settings.margin + energy(triples)[:, None] - energy(negatives)).mean(1)
         return (weight * loss).sum() / len(triples)
@@ -184,7 +179,7 @@ class IPTransE(TrainedEncoder):
         straight = self.parameters["relations"]
         both = torch.where(self.sign[:, None] > 0, straight, -take(straight, self.inverse_of))
         first, second, closing = take(both, self.paths).unbind(1)
-        apart = ((first + second - closing).square().sum(1) + SMALLEST).sqrt()
+        apart = ((first + second - closing).square().sum(1) + SMALLEST_LENGTH).sqrt()
         return (self.path_reliability * apart).sum() / len(self.paths)
 
     def embed(self) -> Embeddings:

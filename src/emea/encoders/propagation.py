@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from emea.contracts import Encoder, PluginSettings
+from emea.contracts import Encoder, PluginSettings, Report, unreported
 from emea.data import Embeddings, Links, Task
 from emea.kernels.bunches import Bunches
 from emea.kernels.devices import on_device
@@ -25,7 +24,7 @@ class PropagationSettings(PluginSettings):
     path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view against the plain one")
 
 
-class Propagation(Encoder):
+class Propagation(Encoder[PropagationSettings]):
     """LightEA's encoder (Mao et al., EMNLP 2022) with a sketch in place of its random projections.
 
     Each pair (e, e') gets one random unit vector, all other entities zero: E₀. Then, `depth` times, with n(·) the
@@ -41,21 +40,19 @@ class Propagation(Encoder):
     for itself.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = PropagationSettings
+    Settings = PropagationSettings
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: PropagationSettings) -> int:
         """The plain view has `depth` vectors, the relation-weighted one `paths` features."""
-        assert isinstance(settings, PropagationSettings)
         return settings.depth * settings.dimension + settings.paths
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, PropagationSettings)
+    def __init__(self, task: Task, settings: PropagationSettings, device: torch.device) -> None:
         self.settings = settings
         self.source = _Operators(Edges.build(task.source, device))
         self.target = _Operators(Edges.build(task.target, device))
 
-    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts anew."""
         settings = self.settings
         shape, device = (len(pairs), settings.dimension), pairs.source.device

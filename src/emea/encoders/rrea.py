@@ -10,12 +10,12 @@ from pydantic import Field
 from torch import Tensor
 from torch.autograd import Function
 
-from emea.contracts import PluginSettings, Size
+from emea.contracts import Size
 from emea.data import Links, Task
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
+from emea.encoders._training import dropped, uniform
 from emea.kernels.margin import margin_loss
 from emea.kernels.reflections import reflected_sum
-from emea.training import dropped, uniform
 
 
 class RREASettings(ReflectionSettings):
@@ -27,7 +27,7 @@ class RREASettings(ReflectionSettings):
     margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart shall be")
 
 
-class RREA(ReflectionEncoder):
+class RREA(ReflectionEncoder[RREASettings]):
     """Mao et al. (CIKM 2020).
 
     Layer: h_i ← relu(Σ_{j,r} α_ijr M_r h_j) with the reflection M_r h = h − 2(h·r̂)r̂ and, over the edges of i,
@@ -42,19 +42,16 @@ class RREA(ReflectionEncoder):
         relu(γ + ‖l − r‖₁ − ‖l − r⁻‖₁) + relu(γ + ‖l − r‖₁ − ‖l⁻ − r‖₁).
     """
 
-    Settings: ClassVar[type[PluginSettings]] = RREASettings
+    Settings = RREASettings
     alike: ClassVar[bool] = True
 
     @classmethod
-    def epoch_work(cls, settings: PluginSettings, size: Size) -> float:
+    def epoch_work(cls, settings: RREASettings, size: Size) -> float:
         """As measured."""
-        assert isinstance(settings, RREASettings)
         return 2100 * (4 * size.edges * settings.dimension + size.entities * cls.features(settings))
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, RREASettings)
+    def __init__(self, task: Task, settings: RREASettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
-        self.settings = settings
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Entities, relations, and for each layer the part of v that meets M_r h_j and the part that meets r̂."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from emea.data import Links, Reference, Task, split
+from emea.data import Links, Reference, Task
 from emea.formats import read_graph, read_pairs
+from emea.formats._choice import split
 
 GRAPHS = {"world": ("cldr.ttl.gz", "geonames.ttl.gz")}
 

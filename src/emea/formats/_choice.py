@@ -1,7 +1,8 @@
-"""Which of a benchmark folder's links are given, and which are sealed."""
+"""Which links of a benchmark are given as seeds, and which are sealed."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 import torch
 
 from emea.contracts import Choice
-from emea.data import Graph, Links, Reference, Task, split
+from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError
 from emea.formats import read_exclusions, read_pairs
 from emea.formats._columns import release
@@ -36,8 +37,7 @@ def together(*pairs: NamePairs) -> NamePairs:
 
 def without(links: Links, removed: Links, targets: int) -> Links:
     """The links that are not among those removed; `targets` is the number of target entities."""
-    keys, removed_keys = (each.source * targets + each.target for each in (links, removed))
-    return links[~torch.isin(keys, removed_keys)]
+    return links[~torch.isin(links.keys(targets), removed.keys(targets))]
 
 
 def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: Path) -> tuple[Task, Reference | None]:
@@ -54,3 +54,17 @@ def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: P
         raise InputError(f"{folder} does not say which of its {len(known):,} links are seeds: give --ratio or --seeds")
     seeds, validation, reference = split(source, target, known, choice.ratio, choice.split)
     return Task(source, target, seeds, validation), reference
+
+
+def split(
+    source: Graph, target: Graph, links: Links, ratio: float, seed: int, *, validation: int = 100
+) -> tuple[Links, Links, Reference]:
+    """Seeds, validation and reference: links sorted by their names, shuffled by the seed; the first `ratio` of them are
+    seeds, the next `validation` the validation pairs, the rest is sealed."""
+    sources = source.entities.take(links.source.numpy()).to_pylist()
+    targets = target.entities.take(links.target.numpy()).to_pylist()
+    order = sorted(range(len(links)), key=lambda row: (sources[row], targets[row]))
+    random.Random(seed).shuffle(order)
+    rows, seeds = torch.tensor(order, dtype=torch.int64), round(ratio * len(links))
+    held = seeds + validation
+    return links[rows[:seeds]], links[rows[seeds:held]], Reference(links[rows[held:]])

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from emea.errors import InputError
 from emea.formats._files import decoded_lines, quoted_rows

@@ -18,10 +18,9 @@ from emea.errors import InputError
 from emea.formats._choice import NamePairs, choose, link_names, together, without
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import fields
+from emea.kernels.limits import ID_BLOCK
 
 SEEDS, VALIDATION, REFERENCE, EAKIT = "sup_ent_ids", "val_ent_ids", "ref_ent_ids", "ill_ent_ids"
-
-BLOCK = 8  # chunks of ids looked up together
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _refuse_second_names(path: Path) -> None:
 def _blocks(path: Path, count: int) -> Iterator[tuple[int, list[pa.ChunkedArray]]]:
     """The columns of a file in parts, each with the number of rows before it."""
     rows, before = fields(path, count), 0
-    while chunks := list(islice(_chunks(rows, count), BLOCK)):
+    while chunks := list(islice(_chunks(rows, count), ID_BLOCK)):
         columns = [pa.chunked_array(column) for column in zip(*chunks, strict=True)]
         yield before, columns
         before += len(columns[0])

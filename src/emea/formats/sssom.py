@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote, unquote
@@ -12,14 +10,15 @@ from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ValidationError
+import yaml
 
+from emea import __version__
 from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import SettingsError
 from emea.formats._curies import lengthen, shorten
 from emea.formats._files import writing
-from emea.formats._mappings import Mappings
+from emea.formats._mappings import BUILT_IN, Mappings
 from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded
 from emea.formats._writing import Column, alignment_pairs, write_table
 
@@ -27,6 +26,11 @@ UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # who publishes the 
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: who publishes the set gives it an id of theirs
 TOOL = "emea"
 NO_TERM = "https://w3id.org/sssom/NoTermFound"
+PREFIXES = BUILT_IN | {  # known to every reader of SSSOM; names in these namespaces must use them
+    "orcid": "https://orcid.org/",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "linkml": "https://w3id.org/linkml/",
+}
 REQUIRED = ("subject_id", "predicate_id", "object_id")
 SIDES = {"source": "subject_id", "target": "object_id"}
 Names = dict[str, list[str]]  # by side
@@ -46,6 +50,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         # Readers take any other IRI for a CURIE and miss its prefix.
         if mapping_set_id is not None and not mapping_set_id.startswith(("http://", "https://")):
             raise SettingsError(f"found the mapping set id {mapping_set_id}, expected an IRI with http or https")
+        if not licence.startswith(("http://", "https://")):
+            raise SettingsError(f"found the licence {licence}, expected an IRI with http or https")
         self._mapping_set_id = mapping_set_id
         self._licence = licence
         self._similarity = similarity
@@ -86,7 +92,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
 
     def _write(self, pairs: pa.Table, path: Path, said: dict[str, list[str]]) -> None:
         names = {side: pairs[side].to_pylist() for side in SIDES}
-        subjects, prefixes = shorten(names["source"], "source", _vocabularies())
+        subjects, prefixes = shorten(names["source"], "source", dict(PREFIXES))
         objects, prefixes = shorten(names["target"], "target", prefixes)
         known = "predicate" in pairs.column_names
         predicates = pairs["predicate"].to_pylist() if known else ["owl:sameAs"] * pairs.num_rows
@@ -123,29 +129,19 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         measured: bool,
     ) -> str:
         """The comment lines before the table; what is the same for all rows is said here once."""
-        # Imported here: every command loads all formats, few write this one, and these packages load slowly.
-        from sssom_pydantic import MappingSetRecord
-        from sssom_pydantic.io import write_metadata
-
         used = {curie.partition(":")[0] for curie in (*subjects, *objects, *predicates)} | {"owl", "semapv"}
         identifier = self._mapping_set_id or f"{SET_NAMESPACE}{uuid5(NAMESPACE_URL, ' '.join([*subjects, *objects]))}"
         slots = {
+            "curie_map": {prefix: namespace for prefix, namespace in prefixes.items() if prefix in used},
             "mapping_set_id": identifier,
             "license": self._licence,
-            "curie_map": {prefix: namespace for prefix, namespace in prefixes.items() if prefix in used},
             "mapping_tool": TOOL,
-            "mapping_tool_version": version("emea"),
+            "mapping_tool_version": __version__,
         }
         if measured and self._similarity is not None:
             slots["similarity_measure"] = self._similarity
-        try:
-            record = MappingSetRecord.model_validate(slots)
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise SettingsError(f"found the licence {self._licence}, expected an IRI: {reason}") from error
-        text = StringIO()
-        write_metadata(record, text)
-        return text.getvalue()
+        text = yaml.safe_dump(slots, sort_keys=False, allow_unicode=True, width=1 << 20)
+        return "".join(f"#{line}\n" for line in text.splitlines())
 
 
 def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:
@@ -169,10 +165,3 @@ def _exact_names(names: Names, curies: Names, prefixes: dict[str, str]) -> list[
         for side in SIDES
     ]
     return ["|".join(filter(None, row)) for row in zip(*notes, strict=True)]
-
-
-def _vocabularies() -> dict[str, str]:
-    """The prefixes that every reader of SSSOM knows; names in their namespaces must use them."""
-    from sssom_pydantic.constants import DEFAULT_PREFIX_MAP
-
-    return dict(DEFAULT_PREFIX_MAP)

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from emea.kernels.joins import Edges
+from emea.kernels.limits import BUNCH_BLOCK, LARGE_BUNCH_BLOCK
 from emea.kernels.segments import cuts
-
-BLOCK, LARGE_BLOCK = 1024, 2**18  # bunches at a time: what a CPU holds in its cache, what keeps a GPU busy
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class Bunches:
         """Σ a(r)∘b(n) over each entity's edges, [entities, features], from a, [relations, features], and b, [entities,
         features]."""
         total = torch.empty_like(entities)
-        block = BLOCK if total.device.type == "cpu" else LARGE_BLOCK
+        block = BUNCH_BLOCK if total.device.type == "cpu" else LARGE_BUNCH_BLOCK
         for first, last in pairwise(cuts(self.start.diff(), block)):
             low, high = int(self.start[first]), int(self.start[last])
             tails = self.tail[int(self.tail_start[low]) : int(self.tail_start[high])]

@@ -1,11 +1,15 @@
-"""What differs from device to device: which kernels run there, and where random numbers are drawn."""
+"""What differs from device to device: kernels, random numbers, memory, and the machine's name."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import platform
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
+import psutil
 import torch
 from torch import Tensor
 
@@ -13,7 +17,7 @@ FUSED_ON = {"cuda"}
 
 
 def fused(tensor: Tensor) -> ModuleType | None:
-    """The kernels written for GPUs, where they can work on such a tensor; else None, and plain torch does it."""
+    """The kernels written for GPUs, if they can work on such a tensor; None means plain torch."""
     return _kernels() if tensor.device.type in FUSED_ON and tensor.dtype == torch.float32 else None
 
 
@@ -30,3 +34,25 @@ def on_device(generator: torch.Generator, device: torch.device) -> torch.Generat
         return generator
     seed = int(torch.randint(2**62, (1,), generator=generator))
     return torch.Generator(device).manual_seed(seed)
+
+
+def free_memory(device: torch.device) -> float:
+    """Bytes that are still available on the device, or to this process if a control group limits it."""
+    if device.type == "cuda":
+        return float(torch.cuda.mem_get_info(device)[0])
+    available = float(psutil.virtual_memory().available)
+    limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))  # unknown to psutil
+    if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
+        available = min(available, float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
+    return available
+
+
+def machine(device: torch.device) -> str:
+    """The kind of machine, in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # not on macOS
+    return f"{models[0] if models else platform.machine()}, {cores} cores"

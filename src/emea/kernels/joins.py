@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from emea.data import Graph
+from emea.kernels.segments import starts
 
 ROOM = 16  # places of a table of hashes for each key: one key in sixteen that is not there gets past it
 
@@ -20,7 +21,7 @@ def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     [[0, 0, 1], [5, 6, 9]]
     """
     rows = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
-    first = torch.cumsum(count, 0) - count
+    first = starts(count)
     return rows, torch.arange(len(rows), device=count.device) - first[rows] + start[rows]
 
 
@@ -68,7 +69,7 @@ class Edges:
             tail[order],
             entities,
             2 * relations,
-            torch.cumsum(degree, 0) - degree,
+            starts(degree),
             degree,
             key,
         )
@@ -81,7 +82,7 @@ class Edges:
     def joined(self) -> tuple[Tensor, Tensor, Tensor]:
         """The keys of entities that an edge joins, sorted; where the edges of each start, and how many they are."""
         key, count = torch.unique_consecutive(self.key, return_counts=True)
-        return key, torch.cumsum(count, 0) - count, count
+        return key, starts(count), count
 
     @cached_property
     def hashes(self) -> Tensor:

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from emea.kernels.devices import fused
+from emea.kernels.limits import MARGIN_BLOCK
 from emea.kernels.messages import take
-
-BLOCK = 8192  # rows at a time
 
 
 def margin_loss(
@@ -32,7 +31,7 @@ def plain_margin_loss(
     """The same in blocks of rows; the gradient is made of signs."""
     gradient, total = torch.zeros_like(output), output.new_zeros(())
     rows = torch.arange(negatives.shape[1], device=output.device) % pairs.shape[1]
-    for row, others in zip(torch.split(rows, BLOCK), torch.split(negatives, BLOCK, 1), strict=True):
+    for row, others in zip(torch.split(rows, MARGIN_BLOCK), torch.split(negatives, MARGIN_BLOCK, 1), strict=True):
         ends, share = pairs[:, row], weight[row]
         left, right = take(output, ends[0]), take(output, ends[1])
         near = left - right

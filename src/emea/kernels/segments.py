@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from emea.kernels.limits import TIED_SCORE
+
 LOWEST = -1e30  # stands for log 0; finite, so that differences of two of them are numbers
 
 
@@ -31,7 +33,7 @@ def segment_softmax(values: Tensor, index: Tensor, size: int, slack: float = LOW
     return torch.exp(values - segment_logsumexp(values, index, size, slack)[index])
 
 
-def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = 1e-9) -> Tensor:
+def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = TIED_SCORE) -> Tensor:
     """Row with the best score of each index, later scores breaking ties of earlier ones, [size]; -1 for a tie in all
     of them, or where an index has no row. A tie is never broken by position."""
     rows = torch.arange(len(index), device=index.device)
@@ -52,6 +54,11 @@ def segment_choice(index: Tensor, size: int, none: Tensor, *scores: Tensor) -> T
     return rows[scores[0][rows] > none[index[rows]]]
 
 
+def starts(count: Tensor) -> Tensor:
+    """Position of the first row of each group, if groups of these sizes follow one another, [groups]."""
+    return torch.cumsum(count, 0) - count
+
+
 def cuts(sizes: Tensor, block: int) -> list[int]:
     """Where to cut rows of these sizes so that no part is much larger than a block, unless it is one row; with both
     ends."""
@@ -61,7 +68,9 @@ def cuts(sizes: Tensor, block: int) -> list[int]:
     return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(sizes)}), len(sizes)]
 
 
-def mutual_rows(first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = 1e-9) -> Tensor:
+def mutual_rows(
+    first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = TIED_SCORE
+) -> Tensor:
     """Rows that have the best forward score of their first index and the best backward score of their second; a tie is
     never broken."""
     sizes = (int(index.max()) + 1 if len(index) else 0 for index in (first, second))
@@ -84,5 +93,5 @@ def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
     new[1:] = key[1:] != key[:-1]
     first = torch.where(new, place, 0).cummax(0).values if len(order) else place
     rank = torch.empty_like(order)
-    rank[order] = first - (torch.cumsum(count, 0) - count)[key >> 32]
+    rank[order] = first - starts(count)[key >> 32]
     return rank

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from emea import plugins
 from emea.errors import SettingsError
-from emea.methods import Step
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.method.rounds import Step
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Page, write_overview
+from emea.runs.store import Cell
 
 __all__ = ["Cell", "Made", "Page", "Plan", "item", "items", "reproduce"]
 
@@ -75,7 +76,7 @@ def reproduce(
 
 def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:
     """Each cell once, those with the same seeds together: they share fits."""
-    groups: dict[tuple[str, float, int], dict[Cell, None]] = {}
+    groups: dict[tuple[str, float | None, int], dict[Cell, None]] = {}
     for cell in cells:
         groups.setdefault((cell.data, cell.ratio, cell.split), {})[cell] = None
     return [cell for group in groups.values() for cell in group]

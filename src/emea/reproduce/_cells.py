@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -19,52 +17,24 @@ import torch
 from torch import Tensor
 
 from emea import __version__
-from emea.bench import machine
+from emea.analysis.evaluation import answer, evaluate, realistic_ranks
+from emea.analysis.significance import paired_t_test
 from emea.data import Reference, Task
-from emea.em import Round
+from emea.encoders._training import TrainingSettings
 from emea.errors import InputError, SettingsError
-from emea.evaluation import compatibility, evaluate, paired_t_test, realistic_ranks, round_hits
+from emea.evidence.prepared import prepare
 from emea.formats import read_benchmark
-from emea.formats._files import writing
-from emea.methods import Step, align
+from emea.kernels.devices import machine
+from emea.method.rounds import Round, Step
 from emea.reproduce._first_fits import FirstFits
+from emea.reproduce._hits import POOL, compatibility, round_hits
+from emea.runs.align import Observers, align
+from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
-from emea.training import TrainingSettings
 
 FORMAT = 2  # of a record
-WHOLE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # what a record has
+COMPLETE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # what a record has
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
-POOL = "test targets"  # as in published tables
-
-
-@dataclass(frozen=True)
-class System:
-    """What is run: a preset and what is changed of it."""
-
-    name: str
-    preset: str = "paper"
-    changes: tuple[str, ...] = ()
-    decoding: str = "csls"  # by which it is ranked
-    at_once: bool = False  # the encoder alone, in one fit, for as many epochs as all the rounds take
-
-    def but(self, name: str, *changes: str) -> System:
-        """The same with more changes, under another name."""
-        return replace(self, name=name, changes=(*self.changes, *changes))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run of a system."""
-
-    system: System
-    data: str  # name of the set
-    ratio: float
-    split: int
-
-    @property
-    def name(self) -> str:
-        """The run in words."""
-        return f"{self.system.name}, {self.data}, {100 * self.ratio:g}%, split {self.split}"
 
 
 @dataclass(frozen=True)
@@ -111,17 +81,14 @@ class Measured:
         self.plan = plan
         self.found: dict[Cell, dict[str, Any]] = {}
         self.first_fits = FirstFits()
+        self.store = Store(plan.folder / "cells")
+        self.variant = _digest(plan.changes) if plan.changes else ""  # kept beside the runs without changes
 
     def load(self, cell: Cell) -> bool:
         """Whether the folder has the cell, measured with these very settings."""
-        path = self._path(cell)
-        if cell not in self.found and path.exists():
-            try:
-                record = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:  # not whole: to be measured again
-                record = {}
-            whole = isinstance(record, dict) and record.keys() >= WHOLE
-            if whole and record["made of"] == self._made_of(cell):
+        if cell not in self.found:
+            record = self.store.read(cell.name, self.variant)
+            if record is not None and record.keys() >= COMPLETE and record["made of"] == self._made_of(cell):
                 self.found[cell] = record
         return cell in self.found
 
@@ -156,21 +123,18 @@ class Measured:
         """Run the cell and keep it."""
         record = {"made of": self._made_of(cell), **self._measure(cell, watch)}
         self.found[cell] = record
-        path = self._path(cell)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with writing(path) as file:
-            file.write((json.dumps(record) + "\n").encode())
+        self.store.write(cell.name, record, self.variant)
 
     def _measure(self, cell: Cell, watch: Callable[[Step], None] | None) -> dict[str, Any]:
         task, reference = self.read(cell)
         assert reference is not None
         settings = self._settings(cell)
         rounds: list[dict[str, float]] = []
-        first = self.first_fits.of((cell.data, cell.ratio, cell.split), settings)
+        first = self.first_fits.of(cell, settings)
 
         def observe(ended: Step) -> None:
             record = {"seconds": ended.seconds}
-            if isinstance(ended, Round):
+            if isinstance(ended, Round):  # baselines have no parts of their own to look at
                 record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
             if not rounds:
                 first.end(record)
@@ -178,8 +142,8 @@ class Measured:
             if watch is not None:
                 watch(ended)
 
-        result = align(task, settings, observe, first.state, first.watch)
-        measures = evaluate(result, reference)
+        outcome = align(prepare(task, settings.evidence), settings, Observers(observe, first.watch), first.state)
+        measures = evaluate(outcome, reference).to_dict()
         found = {
             "machine": f"emea {__version__}, torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
             "seconds": sum(each["seconds"] for each in rounds),
@@ -192,10 +156,10 @@ class Measured:
                 reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
                 for reading, values in measures["alignment"].items()
             },
-            "ranks": packed(realistic_ranks(result, reference, POOL, cell.system.decoding)),
+            "ranks": packed(realistic_ranks(answer(outcome), reference, POOL, cell.system.decoding)),
         }
-        if result.last is not None:
-            found["compatibility"] = compatibility(result, reference)
+        if outcome.last is not None:
+            found["compatibility"] = compatibility(outcome, reference)
         return found
 
     def _settings(self, cell: Cell) -> Settings:
@@ -217,11 +181,6 @@ class Measured:
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
-
-    def _path(self, cell: Cell) -> Path:
-        slug = re.sub(r"[^a-z0-9.]+", "-", cell.name.lower().replace("%", "")).strip("-")
-        changed = f"-{_digest(self.plan.changes)}" if self.plan.changes else ""  # kept beside those that are not
-        return self.plan.folder / "cells" / f"{slug}{changed}.json"
 
     def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
         """The splits of a system that are measured."""

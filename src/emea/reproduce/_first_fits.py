@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from emea import plugins
 from emea.contracts import Encoder
-from emea.em import Fitting, State
+from emea.encoders._training import TrainedEncoder
+from emea.method.rounds import Fitting, State
+from emea.runs.store import Cell
 from emea.settings import EMEA, Settings
-from emea.training import TrainedEncoder
 
 
 class FirstFits:
     """Fits of an encoder to the seeds, which runs that differ only in what follows share instead of repeating them."""
 
     def __init__(self) -> None:
-        self.graphs: tuple[str, float, int] | None = None
+        self.graphs: tuple[str, float | None, int] | None = None
         self.known: dict[str, FirstFit] = {}
 
-    def of(self, graphs: tuple[str, float, int], settings: Settings) -> FirstFit:
+    def of(self, cell: Cell, settings: Settings) -> FirstFit:
         """The one that a run on this set, ratio and split begins with; only those of the present ones are kept."""
+        graphs = cell.data, cell.ratio, cell.split
         if graphs != self.graphs:
             self.graphs, self.known = graphs, {}
         if settings.method != EMEA or settings.probability.fit_to != "validation":  # which seeds are hidden depends

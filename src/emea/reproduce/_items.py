@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._pages import Page
+from emea.runs.store import Cell
 
 
 class Item(ABC):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from emea.formats._files import writing
-from emea.plots import SCHEMA, can_draw, save_plot
-from emea.reproduce._cells import Measured, System
+from emea.report.figures import SCHEMA, can_draw, save_plot
+from emea.report.tables import Rows, csv_table, markdown_table
+from emea.reproduce._cells import Measured
+from emea.runs.store import System
 
 NOT_MEASURED = "not measured"
 CHOSEN = (
@@ -20,7 +20,6 @@ CHOSEN = (
     "cleaner evidence. On a GPU, where sums have no fixed order, a run differs from its like by up to half a point."
 )
 STATED = "What the paper states, judged by Hit@1, mean of the splits, unless it says otherwise:"
-Rows = list[dict[str, str]]
 Verdict = Literal["agrees", "disagrees", "partly", "not measured"]
 
 
@@ -100,24 +99,6 @@ def write_overview(folder: Path, titles: dict[str, str]) -> None:
             parts += (folder / f"{name}.md").read_text(encoding="utf-8").partition(STATED)[1:]
     with writing(folder / "overview.md") as file:
         file.write(("\n\n".join(part.strip() for part in parts if part) + "\n").encode())
-
-
-def markdown_table(rows: Rows) -> str:
-    """The rows under the names of their columns."""
-    if not rows:
-        return ""
-    columns = list(rows[0])
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return "\n".join([*lines, *("| " + " | ".join(row[column] for column in columns) + " |" for row in rows)])
-
-
-def csv_table(rows: Rows) -> str:
-    """The same, for other programs."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def shown_p(p: float | None) -> str:

@@ -7,9 +7,10 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-from emea.reproduce._cells import Measured, Plan, System
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._pages import CHOSEN, Finding, Page, lines_plot
 from emea.reproduce._systems import MODELS, alone
+from emea.runs.store import System
 
 ABOUT = f"Structure only, blind; Hit@1 among the targets of the test pairs, mean of the splits. {CHOSEN}"
 SLIGHT = 0.02 + 1e-9  # of Hit@1: a difference that is no more than this is slight

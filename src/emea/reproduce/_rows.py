@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
+from emea.report.tables import Rows
 from emea.reproduce import _paper
-from emea.reproduce._cells import Measured, Plan, System
-from emea.reproduce._pages import CHOSEN, NOT_MEASURED, Rows, shown_p
+from emea.reproduce._cells import Measured, Plan
+from emea.reproduce._pages import CHOSEN, NOT_MEASURED, shown_p
 from emea.reproduce._paper import best_published, told
 from emea.reproduce._systems import PARIS, ours
+from emea.runs.store import System
 
 MEASURES = ("hit@1", "mrr", "mr")
 Published = dict[str, dict[str, tuple[_paper.Figures, ...]]]

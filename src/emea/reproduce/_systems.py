@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from emea.reproduce._cells import System
+from emea.runs.store import System
 
 PARIS = System("PARIS", "fast", ("method=paris",), "probability")
 PRASE = System("PRASE", "fast", ("method=prase",), "probability")

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import NOT_MEASURED, Finding, Page, with_facet
 from emea.reproduce._points import rising
 from emea.reproduce._systems import RREA_SUP
+from emea.runs.store import Cell
 
 
 class AppendixA(Item):

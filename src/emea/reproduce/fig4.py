@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._points import cells_of, drawn, figure_page, flat, ordered, point
 from emea.reproduce._systems import EMEA_SUP, MODELS, PARIS, RREA_SUP, alone, guided
+from emea.runs.store import Cell
 
 
 class Fig4(Item):

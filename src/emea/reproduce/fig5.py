@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page
 from emea.reproduce._points import cells_of, drawn, figure_page
 from emea.reproduce._systems import EMEA_SUP
+from emea.runs.store import Cell
 
 
 class Fig5(Item):

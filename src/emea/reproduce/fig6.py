@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._points import SLIGHT, cells_of, drawn, figure_page, point
 from emea.reproduce._systems import AVOID_SEMI, AVOID_SUP, EMEA_SEMI, EMEA_SUP, RREA_SEMI, RREA_SUP
+from emea.runs.store import Cell
 
 
 class Fig6(Item):

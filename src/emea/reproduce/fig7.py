@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from emea.reproduce._cells import Cell, Measured, Plan, System
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page
 from emea.reproduce._points import SLIGHT, cells_of, drawn, figure_page, point
 from emea.reproduce._systems import AVOID_SUP, EMEA_SUP
+from emea.runs.store import Cell, System
 
 
 class Fig7(Item):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.report.tables import Rows, markdown_table
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Page, Rows, markdown_table, shown_p
+from emea.reproduce._pages import Page, shown_p
 from emea.reproduce._systems import EMEA_SEMI, EMEA_SUP, RREA_LONG
+from emea.runs.store import Cell
 
 VARIANTS = {
     "semi-supervised": EMEA_SEMI,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from emea.reproduce import _paper
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._rows import ABOUT, MEASURES, beside_reported, missing_sets, unmeasured
 from emea.reproduce._systems import EMEA_SUP, PARIS, PRASE, RREA_SUP, ours
+from emea.runs.store import Cell
 
 SIGNIFICANT = 0.01
 COMPARABLE = 0.03  # of Hit@1

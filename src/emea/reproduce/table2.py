@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from emea.reproduce import _paper
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
 from emea.reproduce._pages import Finding, Page, ahead
 from emea.reproduce._rows import ABOUT, MEASURES, beside_reported
 from emea.reproduce._systems import EMEA_SEMI, EMEA_SUP, RREA_SEMI
+from emea.runs.store import Cell
 
 
 class Table2(Item):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from emea.report.tables import Rows
 from emea.reproduce import _paper
-from emea.reproduce._cells import Cell, Measured, Plan, System
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Page, Rows
+from emea.reproduce._pages import Page
 from emea.reproduce._rows import ABOUT, MEASURES, REPORTED
 from emea.reproduce._systems import MODELS, alone, ours
+from emea.runs.store import Cell, System
 
 QUOTED = "*reported* is what the paper quotes from the models' own papers."
 

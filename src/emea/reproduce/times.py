@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from emea.report.tables import Rows
 from emea.reproduce import _paper
-from emea.reproduce._cells import Cell, Measured, Plan
+from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Page, Rows
+from emea.reproduce._pages import Page
 from emea.reproduce._rows import seconds
 from emea.reproduce._systems import EMEA_SUP, ours
+from emea.runs.store import Cell
 
 
 class Times(Item):

@@ -8,11 +8,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from emea.candidates.search import nearest_alike
 from emea.contracts import PluginSettings, Rule
-from emea.data import Counterparts, Embeddings, Task
+from emea.data import Counterparts, Embeddings, Task, pair_keys
 from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_best, segment_choice, segment_sum
-from emea.similarity import nearest_alike
 
 NOTHING = -1
 
@@ -26,7 +26,7 @@ class AvoidConflictSettings(PluginSettings):
     )
 
 
-class AvoidConflict(Rule):
+class AvoidConflict(Rule[AvoidConflictSettings]):
     """F_e holds e and its N nearest entities of the same graph in the encoder's space;
 
         g₁(y_{F_e}) = 1 where y_e is the target nearest to e,   g₂(y_{F_e}) = 1 where y_e ≠ y_n for all n ≠ e in F_e.
@@ -35,11 +35,10 @@ class AvoidConflict(Rule):
     depend on y_e. g₂ at n, with e among its nearest, is lost when y_e takes the counterpart of n and nobody else does.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = AvoidConflictSettings
+    Settings = AvoidConflictSettings
     indicators: ClassVar[tuple[str, ...]] = ("follow", "unique")
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:  # noqa: ARG002
-        assert isinstance(settings, AvoidConflictSettings)
+    def __init__(self, task: Task, settings: AvoidConflictSettings, device: torch.device) -> None:  # noqa: ARG002
         self.settings = settings
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
@@ -63,7 +62,7 @@ class AvoidConflict(Rule):
         conflicts = segment_sum(shares.double(), owner, len(near))  # at n
         alone = (taken[owner] != NOTHING) & (conflicts[owner] - shares.double() == 0)
         key, order = torch.sort(pairs.keys())
-        position = lookup(key, other * pairs.targets + taken[owner].clamp(min=0))
+        position = lookup(key, pair_keys(other, taken[owner].clamp(min=0), pairs.targets))
         row = order[position[alone & (position >= 0)]]
         return segment_sum(torch.ones(len(row), dtype=torch.float64, device=row.device), row, len(pairs))
 

@@ -11,11 +11,11 @@ from pydantic import Field
 from torch import Tensor
 
 from emea.contracts import PluginSettings, Rule
-from emea.data import Claims, Counterparts, Embeddings, Task
+from emea.data import Counterparts, Embeddings, Task
+from emea.evidence.prepared import Claims, claims_of
 from emea.kernels.joins import expand, lookup
-from emea.kernels.segments import cuts, segment_max, segment_sum
-
-BLOCK = 2**21  # pairs of attributes looked at together
+from emea.kernels.limits import ATTRIBUTE_BLOCK
+from emea.kernels.segments import cuts, segment_max, segment_sum, starts
 
 
 class DisagreementSettings(PluginSettings):
@@ -25,7 +25,7 @@ class DisagreementSettings(PluginSettings):
     prior_strength: float = Field(1.0, gt=0, description="pairs that each two attributes are thought to disagree on")
 
 
-class Disagreement(Rule):
+class Disagreement(Rule[DisagreementSettings]):
     """Where e has an attribute a and e' one that means the same, their values should agree:
 
         g(e, e') = Σ_a log(1 − m(a, a') (1 − s)),
@@ -37,15 +37,13 @@ class Disagreement(Rule):
     only one of them has say nothing, and so do values that agree: what they are worth is for PARIS to say.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = DisagreementSettings
-    weighed: ClassVar[bool] = False
+    Settings = DisagreementSettings
+    learned_weight: ClassVar[bool] = False
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, DisagreementSettings)
+    def __init__(self, task: Task, settings: DisagreementSettings, device: torch.device) -> None:
         self.settings = settings
         graphs = (task.source, task.target)
-        claims = (graph.claims or Claims.none(len(graph.entities)) for graph in graphs)
-        self.source, self.target = (_Attributes.build(each.to(device)) for each in claims)
+        self.source, self.target = (_Attributes.build(claims_of(graph).to(device)) for graph in graphs)
         self.kinds = self.source.kinds * self.target.kinds  # pairs of attributes
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002
@@ -84,7 +82,9 @@ class Disagreement(Rule):
         return _Sparse(key, segment_sum(torch.cat(agreed), index, len(key)) / total)
 
     def _cuts(self, source: Tensor, target: Tensor) -> list[int]:
-        return cuts(self.source.count[source] * self.target.count[target] + self.source.shared[source] + 1, BLOCK)
+        return cuts(
+            self.source.count[source] * self.target.count[target] + self.source.shared[source] + 1, ATTRIBUTE_BLOCK
+        )
 
     def _compared(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Each attribute of the one with each of the other: row of the pair, and kind a · kinds + a'."""
@@ -163,12 +163,12 @@ class _Attributes:
             claims.attributes,
             claims.values,
             held % claims.attributes,
-            torch.cumsum(count, 0) - count,
+            starts(count),
             count,
             claims.attribute[rows],
             claims.value[rows],
             claims.likeness[rows],
-            torch.cumsum(shared, 0) - shared,
+            starts(shared),
             shared,
             key,
             order,

@@ -1,24 +1,24 @@
-"""The PARIS rule: equal neighbours along similar relations speak for a pair (paper 4.2, eq. paris_prob)."""
+"""The PARIS rule: equal neighbours along similar relations support a pair (paper 4.2, eq. paris_prob)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from emea.contracts import PluginSettings, Rule
+from emea.contracts import PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
 from emea.kernels.joins import Edges, expand, lookup
-from emea.kernels.segments import cuts, segment_choice, segment_sum
+from emea.kernels.limits import EDGE_BLOCK
+from emea.kernels.segments import cuts, segment_choice, segment_sum, starts
+from emea.rules._subrelations import Subrelations, log_unlikely
 
-SMALLEST = 1e-9  # 1 − probability is kept above this, so that its logarithm is a number
-
-BLOCK = 2**20  # edges looked at at a time
 Side = Literal["source", "target"]
 ITSELF = -1  # stands for the pair itself as evidence, where a triple joins an entity with itself
 
@@ -41,7 +41,7 @@ class PARISSettings(PluginSettings):
     prior_strength: float = Field(0.1, ge=0, description="how many observed triples the prior weighs")
 
 
-class PARIS(Rule):
+class PARIS(TwoSidedRule[PARISSettings]):
     """Suchanek, Abiteboul, Senellart (PVLDB 2011), their eq. 13 as factor g and eq. 12 for subrelations.
 
         g(e, e') = 1 − Π_{r(e,n), r'(e',n')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(n ≡ n'))·(1 − Pr(r ⊆ r')·fun⁻¹(r')·Pr(n ≡ n'))
@@ -49,12 +49,10 @@ class PARIS(Rule):
     Subrelations are estimated anew from the beliefs at each call.
     """
 
-    Settings: ClassVar[type[PluginSettings]] = PARISSettings
+    Settings = PARISSettings
 
-    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        assert isinstance(settings, PARISSettings)
-        self.settings = settings
-        self.twofold = settings.evidence == "both"  # then the same triples speak for a pair from either side
+    def __init__(self, task: Task, settings: PARISSettings, device: torch.device) -> None:
+        self.settings, self.task, self.device = settings, task, device
         self.source, self.target = Edges.build(task.source, device), Edges.build(task.target, device)
         self.source_functionality = self.source.inverse_functionality()
         self.target_functionality = self.target.inverse_functionality()
@@ -63,10 +61,18 @@ class PARIS(Rule):
         """g at the entity itself and, for the blanket, what y_e = e' adds to the factors of its neighbours, [pairs]."""
         return self._seen_from(beliefs, ("source",))[0]
 
-    def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:  # noqa: ARG002
-        """g at the entity is the same from either side; what is added to the neighbours' factors is not."""
+    def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
+        """With two-sided evidence the same triples support a pair from either side: g at the entity is the same, and
+        only what is added to its neighbours' factors differs. Otherwise the target's side has evidence of its own."""
+        if self.settings.evidence != "both":
+            return self.factors(beliefs, embeddings), self._swapped.factors(beliefs.swap(), embeddings.swap())
         forward, backward = self._seen_from(beliefs, ("source", "target"))
         return forward, backward
+
+    @cached_property
+    def _swapped(self) -> PARIS:
+        """The same rule seen from the target."""
+        return PARIS(self.task.swap(), self.settings, self.device)
 
     def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)
@@ -89,7 +95,8 @@ class PARIS(Rule):
 
     def subrelations(self, equal: Links) -> Subrelations:
         """Which relations are contained in which, from the pairs believed equal."""
-        return Subrelations.estimate(self.source, self.target, equal, self.settings)
+        prior, strength = self.settings.prior, self.settings.prior_strength
+        return Subrelations.estimate(self.source, self.target, equal, prior=prior, strength=strength)
 
     def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
         """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""
@@ -99,7 +106,7 @@ class PARIS(Rule):
         evidence = _Evidence.build(self.source, equal)
         parts = [
             self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
-            for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, BLOCK))
+            for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK))
         ]
         return _Support(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
@@ -185,7 +192,7 @@ class _Evidence:
         edges = ((count[source.tail] > 0) & (source.tail != source.head)).nonzero()[:, 0]
         degree = torch.bincount(source.head[edges], minlength=source.entities)
         order = torch.argsort(equal.source, stable=True)
-        return cls(equal, order, _starts(count), count, edges, _starts(degree), degree)
+        return cls(equal, order, starts(count), count, edges, starts(degree), degree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,76 +208,3 @@ class _Support:
         """The rows whose neighbour is another entity."""
         rows = self.equal != ITSELF
         return _Support(self.pair[rows], self.equal[rows], self.toward[rows], self.back[rows])
-
-
-def _starts(count: Tensor) -> Tensor:
-    """Position of each group's first row, where groups follow one another."""
-    return torch.cumsum(count, 0) - count
-
-
-def log_unlikely(probability: Tensor) -> Tensor:
-    """log(1 − p)."""
-    return torch.log((1 - probability).clamp(min=SMALLEST))
-
-
-@dataclass(frozen=True, eq=False)
-class Subrelations:
-    """Pr(r ⊆ r') and Pr(r' ⊆ r): triples of one found as the other, over triples found at all (PARIS eq. 12)."""
-
-    key: Tensor  # [relation pairs] sorted: r · target relations + r'
-    found: Tensor  # [relation pairs] expected triples of r found as r'
-    found_back: Tensor  # [relation pairs] expected triples of r' found as r
-    seen: Tensor  # [source relations] expected triples with both ends equal to something
-    seen_back: Tensor  # [target relations]
-    settings: PARISSettings
-
-    @classmethod
-    def estimate(cls, source: Edges, target: Edges, equal: Links, settings: PARISSettings) -> Subrelations:
-        """From the pairs believed equal."""
-        forward, found, seen = _count_found(source, target, equal)
-        backward, found_back, seen_back = _count_found(target, source, equal.swap())
-        backward = backward % source.relations * target.relations + backward // source.relations
-        key, row = torch.unique(torch.cat([forward, backward]), return_inverse=True)
-        split = len(forward)
-        return cls(
-            key,
-            segment_sum(found, row[:split], len(key)),
-            segment_sum(found_back, row[split:], len(key)),
-            seen,
-            seen_back,
-            settings,
-        )
-
-    def of(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
-        """Pr(r ⊆ r') and Pr(r' ⊆ r) for each row."""
-        position = lookup(self.key, relation * len(self.seen_back) + target_relation)
-        observed = position >= 0
-        position = position.clamp(min=0)
-        prior, strength = self.settings.prior, self.settings.prior_strength
-        results = []
-        for found, seen in ((self.found, self.seen[relation]), (self.found_back, self.seen_back[target_relation])):
-            count = torch.where(observed, found[position], 0.0) if len(found) else torch.zeros_like(seen)
-            results.append((count + prior * strength) / (seen + strength).clamp(min=SMALLEST))
-        return results[0], results[1]
-
-
-def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Tensor, Tensor]:
-    """Keys (r, r'), expected triples of r found as r', and expected triples of r found at all, [source relations]."""
-    order = torch.argsort(equal.source, stable=True)
-    counterpart, weight = equal.target[order], equal.weight[order].double()
-    count = torch.bincount(equal.source, minlength=source.entities)
-    first = _starts(count)
-    edge, position = expand(first[source.head], count[source.head])  # triples × counterparts of the head
-    row, tail_position = expand(first[source.tail[edge]], count[source.tail[edge]])  # × counterparts of the tail
-    edge, position = edge[row], position[row]
-    both = weight[position] * weight[tail_position]
-    seen = 1 - torch.exp(segment_sum(log_unlikely(both), edge, len(source.head)))
-    joined, *edges = target.between(counterpart[position], counterpart[tail_position])
-    row, target_edge = expand(*edges)
-    row = joined[row]
-    key, group = torch.unique(edge[row] * target.relations + target.relation[target_edge], return_inverse=True)
-    as_relation = 1 - torch.exp(segment_sum(log_unlikely(both[row]), group, len(key)))  # for each (triple, r')
-    key, group = torch.unique(
-        source.relation[key // target.relations] * target.relations + key % target.relations, return_inverse=True
-    )
-    return key, segment_sum(as_relation, group, len(key)), segment_sum(seen, source.relation, source.relations)

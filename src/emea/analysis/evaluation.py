@@ -1,0 +1,107 @@
+"""Measures a run against true links; the only place that opens a `Reference`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from emea.analysis.calibration import calibration_error, curve, reliability
+from emea.analysis.measures import Alignments, LinkMeasures, Measures
+from emea.analysis.ranking import (
+    Answer,
+    beyond_candidates,
+    by_odds,
+    by_probability,
+    by_similarity,
+    count_beyond,
+    ranking,
+    ranks,
+)
+from emea.data import Links, Reference
+from emea.method.rounds import Outcome
+
+
+def evaluate(subject: Outcome | Answer, reference: Reference) -> Measures:
+    """All measures of a run: ranks for both pools and each decoding, and the links in both readings."""
+    if isinstance(subject, Outcome):
+        subject = answer(subject)
+    known = tested_links(reference, subject.given)
+    pools = target_pools(subject, known)
+    outside = beyond_candidates(subject, known, torch.stack(list(pools.values())))
+    ranked = {
+        pool: {
+            name: ranking(*ranks(subject, known, inside, name, None if outside is None else outside[row]))
+            for name in subject.scores
+        }
+        for row, (pool, inside) in enumerate(pools.items())
+    }
+    readings = Alignments(link_measures(subject, known, strict=False), link_measures(subject, known, strict=True))
+    return Measures(len(known), ranked, readings)
+
+
+def answer(outcome: Outcome) -> Answer:
+    """What a run in memory has to say. Decodings: `csls` is the encoder alone, `transport` its probabilities,
+    `probability` the final beliefs, which are all that a baseline has."""
+    pairs, task, last = outcome.counterparts.candidates, outcome.prepared.given, outcome.last
+    if last is None:
+        scores = {"probability": by_odds(outcome.counterparts.forward)}
+    else:
+        scores = {
+            "csls": by_similarity(pairs.similarity),
+            "transport": by_probability(last.believed.forward),
+            "probability": by_probability(outcome.counterparts.forward),
+        }
+    device = pairs.source.device
+    given = (task.seeds + task.validation).to(device)
+    linkable = outcome.prepared.graphs.target.linkable.to(device)
+    tail = None if last is None else count_beyond(last.embeddings, pairs)
+    return Answer(outcome.alignment, pairs.source, pairs.target, scores, linkable, given, tail)
+
+
+def realistic_ranks(subject: Answer, reference: Reference, pool: str, decoding: str) -> Tensor:
+    """Rank of each known pair, for comparing two runs pair by pair, [known]."""
+    known = tested_links(reference, subject.given)
+    best, worst = ranks(subject, known, target_pools(subject, known)[pool], decoding)
+    return (best + worst) / 2
+
+
+def tested_links(reference: Reference, given: Links) -> Links:
+    """The links of the reference whose sources the run was not given."""
+    known = reference.open().to(given.source.device)
+    return known[~torch.isin(known.source, given.source)]
+
+
+def target_pools(subject: Answer, known: Links) -> dict[str, Tensor]:
+    """The targets in each pool, [targets] bool."""
+    every = subject.linkable.clone()
+    every[subject.given.target] = False
+    every[known.target] = True
+    tested = torch.zeros_like(every)
+    tested[known.target] = True
+    return {"test targets": tested, "all targets": every}
+
+
+def link_measures(subject: Answer, known: Links, *, strict: bool) -> LinkMeasures:
+    """Precision, recall, F1 and calibration of the links, leaving out pairs the run was given.
+
+    Strict: a link from a source that the reference does not contain is wrong; otherwise such links do not count.
+    """
+    links = subject.links
+    counted = ~torch.isin(links.source, subject.given.source)
+    if not strict:
+        counted &= torch.isin(links.source, known.source)
+    found = Links.build(links.source, links.target).keys(subject.targets)
+    right = torch.isin(found, known.keys(subject.targets))[counted]
+    confidence = links.confidence[counted].double()
+    precision = float(right.double().mean()) if len(right) else 0.0
+    recall = int(right.sum()) / max(len(known), 1)
+    bins = reliability(confidence, right)
+    return LinkMeasures(
+        links=len(right),
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        calibration_error=calibration_error(bins),
+        reliability=bins,
+        curve=curve(confidence, right, len(known)),
+    )

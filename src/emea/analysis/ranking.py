@@ -1,0 +1,128 @@
+"""Where the true counterparts rank among the targets of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.analysis.measures import Ranking
+from emea.data import Alignment, Candidates, Embeddings, Links, pair_keys
+from emea.kernels.joins import expand, lookup
+from emea.kernels.limits import TIED_PROBABILITY, TIED_SIMILARITY
+from emea.kernels.segments import segment_sum, starts
+
+ROWS = 512  # sources whose similarities to all targets are held at a time
+
+Score = tuple[Tensor, float]  # [pairs], higher is better; and how close two of them are tied
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What is evaluated: the links, and the candidates under one or more decodings."""
+
+    links: Alignment
+    source: Tensor  # [pairs] candidates, sorted by source and target
+    target: Tensor  # [pairs]
+    scores: dict[str, Score]  # by decoding
+    linkable: Tensor  # [targets] bool: those that may be linked
+    given: Links  # pairs the run was given: they are not evaluated
+    tail: Callable[[Links, Tensor], Tensor] | None = None  # how many targets outside the candidates beat each pair
+
+    @property
+    def targets(self) -> int:
+        """Nodes in the target graph."""
+        return len(self.linkable)
+
+
+def by_similarity(similarity: Tensor) -> Score:
+    """Similarities as scores of a decoding."""
+    return similarity.double(), TIED_SIMILARITY
+
+
+def by_probability(probability: Tensor) -> Score:
+    """Probabilities as scores of a decoding."""
+    return torch.log(probability.double().clamp(min=1e-300)), TIED_PROBABILITY
+
+
+def by_odds(probability: Tensor) -> Score:
+    """Probabilities that are not normalised over the candidates: those near 1 differ in what is left."""
+    return torch.logit(probability.double(), eps=1e-15), TIED_PROBABILITY
+
+
+def rows_of(subject: Answer, known: Links) -> Tensor:
+    """Row of each known pair among the candidates, -1 if it is not a candidate, [known]."""
+    return lookup(pair_keys(subject.source, subject.target, subject.targets), known.keys(subject.targets))
+
+
+def beyond_candidates(subject: Answer, known: Links, pools: Tensor) -> Tensor | None:
+    """For each known pair that is not a candidate, how many other targets of each pool are ahead of it and how many are
+    level with it, [pools, such pairs, 2]; None if nobody knows. `pools` is [pools, targets] bool."""
+    outside = known[rows_of(subject, known) < 0]
+    return subject.tail(outside, pools) if subject.tail is not None and len(outside) else None
+
+
+def ranks(
+    subject: Answer, known: Links, pool: Tensor, decoding: str, outside: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Optimistic and pessimistic rank of each known pair in the pool, [known] each; `outside`, which is the same for
+    all decodings, is computed if it is not given.
+
+    Every candidate ranks above every target that is not one; a source without candidates has the worst rank.
+    """
+    score, tied = subject.scores[decoding]
+    row = rows_of(subject, known)
+    is_candidate = row >= 0
+    right = torch.full((len(known),), -torch.inf, dtype=score.dtype, device=score.device)
+    right[is_candidate] = score[row[is_candidate]]
+    start = torch.searchsorted(subject.source, known.source)
+    count = torch.searchsorted(subject.source, known.source, right=True) - start
+    pair, candidate = expand(start, count)  # each known pair beside every candidate of its source
+    inside, rival = pool[subject.target[candidate]], score[candidate]
+    better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
+    as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
+    best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
+    if outside is None:
+        counted = beyond_candidates(subject, known, pool[None])
+        outside = None if counted is None else counted[0]
+    if outside is not None:
+        ahead, equal = outside.unbind(1)
+        best[~is_candidate] += ahead
+        worst[~is_candidate] = best[~is_candidate] + equal
+    return torch.where(count > 0, best, worst), worst
+
+
+def ranking(best: Tensor, worst: Tensor) -> Ranking:
+    """The measures of ranks."""
+    rank = (best + worst) / 2
+    shared = (best == 1) / (worst - best + 1)
+    return Ranking(*(_mean(values) for values in (rank <= 1, rank <= 10, 1 / rank, rank, shared)))
+
+
+def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor], Tensor]:
+    """Counts the targets that are not candidates, by CSLS; for `Answer.tail`."""
+    order = torch.argsort(pairs.source, stable=True)
+    count = torch.bincount(pairs.source, minlength=pairs.sources)
+    first = starts(count)
+
+    def tail(links: Links, pools: Tensor) -> Tensor:
+        """Among each pool's targets that are not candidates, how many beat each link and how many tie."""
+        counts, inside = [], pools.T.float()
+        for source, target in zip(torch.split(links.source, ROWS), torch.split(links.target, ROWS), strict=True):
+            csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
+            right = csls.gather(1, target[:, None])
+            row, position = expand(first[source], count[source])
+            csls[row, pairs.target[order[position]]] = -torch.inf
+            csls.scatter_(1, target[:, None], -torch.inf)
+            level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float()
+            found = ((csls > right + TIED_SIMILARITY).float() @ inside, level @ inside)  # [links, pools] each
+            counts.append(torch.stack([each.T for each in found], 2))
+        return torch.cat(counts, 1).double()
+
+    return tail
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().mean()) if len(values) else 0.0

@@ -1,0 +1,1 @@
+"""From embeddings to the pairs that are considered."""

@@ -1,0 +1,197 @@
+"""What the verbs print: results, measures, estimates, benchmarks, lists."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Column, Table
+
+from emea.cli._console import out, warn
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from emea.analysis.measures import LinkMeasures, Measures
+    from emea.method.rounds import Outcome
+    from emea.reproduce import Page
+    from emea.runs.estimate import Estimate
+    from emea.runs.profile import Offers
+    from emea.settings import Settings
+
+LEVELS = (0.95, 0.9, 0.8, 0.5)  # of confidence
+
+
+def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
+    """What a run would take."""
+    if as_json:
+        out.print(json.dumps(asdict(needed), indent=2), markup=False, highlight=False, soft_wrap=True)
+        return
+    out.print(f"candidate pairs  up to {needed.pairs:,}", highlight=False)
+    out.print(f"embeddings       {needed.features:,} numbers for each entity", highlight=False)
+    out.print(
+        f"memory           about {needed.memory / 1e9:.1f} GB of {needed.free / 1e9:.1f} GB free", highlight=False
+    )
+    out.print(f"time             about {needed.seconds:.0f} s on {chosen.device}", highlight=False)
+
+
+def show_page(page: Page, paths: list[Path]) -> None:
+    """What a page finds, and its files."""
+    out.print(f"\n[bold]{page.title}[/bold]", highlight=False)
+    for finding in page.findings:
+        figures = f" ({finding.figures})" if finding.figures else ""
+        out.print(f"  {finding.verdict}: {finding.claim}{figures}", markup=False, highlight=False)
+    for path in paths:
+        out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> None:
+    """The links by confidence, the measures if there are any, and the files written."""
+    from emea.runs.folder import RECORDS, RESULTS
+
+    count, confidence, seeds = len(outcome.alignment), outcome.alignment.confidence, len(outcome.prepared.given.seeds)
+    besides = f" besides the {seeds:,} seeds" if seeds else ""
+    out.print(f"\n[bold]{count:,} links[/bold] found{besides}")
+    if not count:
+        chosen = outcome.settings.matching
+        asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
+        out.print(f"no link reaches a confidence of {chosen.minimum:g}{asked}", highlight=False)
+    else:
+        table = Table("confidence from", "links", box=None)
+        for low in LEVELS:
+            table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
+        out.print(table)
+    if measures is not None:
+        show_measures(measures)
+    out.print(f"\nfiles in {folder}:", highlight=False)
+    for name, meaning in {**RESULTS, **RECORDS}.items():
+        if (folder / name).exists() and (measures is not None or name != "metrics.json"):
+            out.print(f"  {name:<20} {meaning}", highlight=False)
+
+
+def show_measures(measures: Measures) -> None:
+    """Precision and recall of the links, and the ranks of the true ones."""
+    table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
+    known, strict = measures.known_sources, measures.strict
+    for reading, meaning in (
+        (known, "known sources: links whose source occurs in the reference"),
+        (strict, "strict: all links"),
+    ):
+        figures = (reading.precision, reading.recall, reading.f1, reading.calibration_error)
+        table.add_row(f"{reading.links:,}", *(f"{figure:.3f}" for figure in figures), meaning)
+    out.print(f"\nagainst {measures.reference:,} true links that were not given:", highlight=False)
+    out.print(table)
+    show_curve(known)
+    table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
+    for pool, decodings in measures.ranking.items():
+        for decoding, ranks in decodings.items():
+            high = (ranks.hit_at_1, ranks.hit_at_10, ranks.mrr)
+            table.add_row(pool, decoding, *(f"{figure:.3f}" for figure in high), f"{ranks.mr:.1f}")
+    out.print(table)
+
+
+def show_curve(links: LinkMeasures) -> None:
+    """What is left if only the surest links are accepted."""
+    shown = 0
+    table = Table("known sources, confidence from", "links", "precision", "recall", box=None)
+    for least in (0.99, *LEVELS, 0.0):
+        accepted = [point for point in links.curve if point.confidence >= least]
+        if accepted and accepted[-1].links > shown:
+            last, shown = accepted[-1], accepted[-1].links
+            table.add_row(f"{least:g}", f"{last.links:,}", f"{last.precision:.3f}", f"{last.recall:.3f}")
+    if table.row_count:
+        out.print(table)
+
+
+def shown_offers(found: Offers) -> str:
+    """What two graphs have to offer, in one line."""
+    shared = f"{found.shared_values:,} shared values, {found.similar_values:,} similar values, "
+    source, target = found.source, found.target
+    return (
+        f"{found.seeds:,} seeds, {shared if found.shared_values or found.similar_values else ''}"
+        f"{source.typical_degree:g} and {target.typical_degree:g} triples per entity (median), "
+        f"{source.reached:.0%} and {target.reached:.0%} of the entities within reach"
+    )
+
+
+def show_profile(found: dict[str, Any]) -> None:
+    """What two graphs have to offer."""
+    table = Table("", "source", "target", box=None)
+    counts = ("entities", "relations", "triples", "literals", "highest_degree")
+    for key in found["source"]:
+        cells = [found[side][key] for side in ("source", "target")]
+        shown = [
+            f"{cell:,}" if key in counts else f"{cell:g}" if key == "typical_degree" else f"{cell:.0%}"
+            for cell in cells
+        ]
+        table.add_row(key.replace("_", " "), *shown)
+    out.print(table)
+    out.print(
+        f"{found['seeds']:,} seeds, {found['shared values']:,} shared values, "
+        f"{found['similar values']:,} pairs of similar values",
+        highlight=False,
+    )
+    out.print(f"a run needs about {found['memory'] / 1e9:.1f} GB and {found['seconds']:.0f} s", highlight=False)
+    for warning in found["warnings"]:
+        warn(warning)
+
+
+def show_bench(found: dict[str, Any]) -> None:
+    """The stages of a benchmark with time, memory, work, and how close to the limits of the machine."""
+    limits, startup = found["limits"], found["startup"]
+    out.print(f"{found['machine']}; torch {found['versions']['torch']}", highlight=False)
+    for side, size in zip(("source", "target"), found["graphs"], strict=True):
+        out.print(f"{side}: {size}", highlight=False)
+    out.print(
+        f"limits: {limits['bytes_per_second'] / 1e9:,.1f} GB/s, {limits['flops_per_second'] / 1e12:,.2f} TFLOP/s; "
+        + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in startup.items()),
+        highlight=False,
+    )
+    table = Table(Column("stage", no_wrap=True), "median", "spread", "memory", "of limit", box=None)
+    for stage in found["stages"]:
+        share = "" if stage["share_of_limit"] is None else f"{stage['share_of_limit']:.0%}"
+        spread = f"±{(stage['slowest'] - stage['fastest']) / 2 / stage['seconds']:.0%}"
+        table.add_row(stage["stage"], _duration(stage["seconds"]), spread, f"{stage['peak_bytes'] / 1e9:.2f} GB", share)
+    out.print(table)
+
+
+def show_comparison(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Two benchmarks side by side."""
+    for name, found in (("before", before), ("after", after)):
+        out.print(f"{name}: {found['machine']}; emea {found['versions']['emea']}", highlight=False)
+    headers = ("before", "after", "speed-up", "memory", "after")
+    table = Table(Column("stage", no_wrap=True), *headers, box=None)
+    old = {stage["stage"]: stage for stage in before["stages"]}
+    for stage in after["stages"]:
+        was = old.get(stage["stage"])
+        if was is None:
+            table.add_row(
+                stage["stage"], "", _duration(stage["seconds"]), "", "", f"{stage['peak_bytes'] / 1e9:.2f} GB"
+            )
+            continue
+        ratio = was["seconds"] / stage["seconds"]
+        certain = was["fastest"] > stage["slowest"] or was["slowest"] < stage["fastest"]
+        colour = ("green" if ratio > 1 else "red") if certain else "dim"
+        memory = [f"{each['peak_bytes'] / 1e9:.2f} GB" for each in (was, stage)]
+        times = [_duration(each["seconds"]) for each in (was, stage)]
+        table.add_row(stage["stage"], *times, f"[{colour}]{ratio:.2f}[/{colour}]", *memory)
+    out.print(table)
+    out.print("dim: within the spread of the measurements", highlight=False)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def show_fields(place: str, model: type[BaseModel], about: str) -> None:
+    """The settings of a model: key, default, meaning."""
+    out.print(f"[bold]{place}[/bold]  {about}", highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(no_wrap=True)  # to be copied whole
+    table.add_column(overflow="fold")
+    table.add_column()
+    for key, field in model.model_fields.items():
+        table.add_row(f"{place}.{key}", str(field.get_default(call_default_factory=True)), field.description or "")
+    out.print(table)

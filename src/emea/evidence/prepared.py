@@ -1,0 +1,164 @@
+"""A task prepared once for a run: graphs whose shared values are entities, and what is known about those.
+
+A value that both graphs have becomes an entity of both, known to be the same, as in PARIS. Encoders and rules see it
+like any other neighbour, and shared values serve as seeds that nobody had to provide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.errors import InputError
+from emea.evidence.values import Values, equal_pairs, read_values
+from emea.settings import EvidenceSettings
+
+NO_PAIRS = "there are no known pairs, and structure alone needs some; evidence.kind=all also uses names and values"
+NOTHING_SHARED = (
+    "there are no known pairs, and the graphs share no value: expected pairs (--seeds), or names, labels or "
+    "identifiers in both graphs; --local-names uses the last part of URIs as names"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """Which values the entities of a graph have, including those that the other graph does not have."""
+
+    entity: Tensor  # [claims]
+    attribute: Tensor  # [claims] number
+    value: Tensor  # [claims] number, the same for equal values of both graphs; −1 if the other graph has none like it
+    likeness: Tensor  # [claims] how surely the two values are equal
+    entities: int
+    attributes: int
+    values: int
+
+    @classmethod
+    def none(cls, entities: int) -> Claims:
+        """No claims."""
+        nothing = torch.empty(0, dtype=torch.int64)
+        return cls(nothing, nothing, nothing, torch.empty(0, dtype=torch.float64), entities, 1, 1)
+
+    def to(self, device: torch.device) -> Claims:
+        """The same on a device."""
+        entity, attribute, value = (column.to(device) for column in (self.entity, self.attribute, self.value))
+        likeness = self.likeness.to(device)
+        return replace(self, entity=entity, attribute=attribute, value=value, likeness=likeness)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ValuedGraph(Graph):
+    """A graph whose last entities are values: neighbours like any other, but never linked themselves."""
+
+    values: int  # how many
+    claims: Claims  # which values the other entities have
+
+    @property
+    def linkable(self) -> Tensor:
+        """All entities but the values, [entities] bool."""
+        return torch.arange(len(self.entities)) < len(self.entities) - self.values
+
+
+def claims_of(graph: Graph) -> Claims:
+    """The values that a graph's entities have; none if values do not count."""
+    return graph.claims if isinstance(graph, ValuedGraph) else Claims.none(len(graph.entities))
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Pairs of values that count as equal: always known, never found."""
+
+    links: Links  # the weight says how surely they are equal
+    telling: Tensor  # [links] how much each says about the entities that have it: little if many have it
+
+    @classmethod
+    def none(cls) -> Anchors:
+        """No pairs."""
+        return cls(Links.empty(), torch.empty(0))
+
+    def to(self, device: torch.device) -> Anchors:
+        """The same on a device."""
+        return Anchors(self.links.to(device), self.telling.to(device))
+
+    @property
+    def labels(self) -> Links:
+        """What an encoder should learn from them."""
+        return Links(self.links.source, self.links.target, self.links.weight * self.telling)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A task together with what its values contribute. Prepared once, then passed on to every stage that needs it."""
+
+    given: Task  # as it was given
+    graphs: Task  # the graphs as encoders and rules see them, without seeds
+    anchors: Anchors
+    faults: tuple[str, ...] = ()  # values that are not what they claim to be, a sentence for each kind
+
+    @property
+    def known(self) -> Links:
+        """Seeds, and values that count as equal."""
+        return self.given.seeds + self.anchors.links
+
+    def require_known(self) -> None:
+        """Refuse a task in which nothing at all is known."""
+        if not len(self.known):
+            valued = isinstance(self.graphs.source, ValuedGraph)
+            raise InputError(NOTHING_SHARED if valued else NO_PAIRS)
+
+
+def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
+    """The task with shared values as additional entities, numbered after all others; as it is if values do not count."""
+    source, target = task.source, task.target
+    if not settings.counts_values:
+        return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
+    sides = [read_values(graph, settings) for graph in (source, target)]
+    equal, alike = equal_pairs(sides[0], sides[1], settings)
+    most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
+    pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
+    used = pairs[:, 0], pairs[:, 1]
+    numbers, counts = torch.arange(len(pairs)), [side.holders[own] for side, own in zip(sides, used, strict=True)]
+    links = Links.build(numbers + len(source.entities), numbers + len(target.entities), torch.from_numpy(likeness))
+    telling = torch.from_numpy(1 / np.sqrt(counts[0] * counts[1])).float()
+    wide = [
+        _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
+        for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
+    ]
+    faults = [
+        sentence for name, side in zip(("source", "target"), sides, strict=True) for sentence in side.faults(name)
+    ]
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(faults))
+
+
+def _claims(values: Values, equal: np.ndarray, alike_to_it: np.ndarray, entities: int) -> Claims:
+    """A graph's literals; those equal to some of the other graph's by the number of the pair."""
+    number, alike = np.full(len(values.forms), -1, dtype=np.int64), np.zeros(len(values.forms))
+    number[equal], alike[equal] = np.arange(len(equal)), alike_to_it
+    entity, attribute = torch.from_numpy(values.entity), torch.from_numpy(values.attribute)
+    value, likeness = torch.from_numpy(number[values.value]), torch.from_numpy(alike[values.value])
+    return Claims(entity, attribute, value, likeness, entities, max(1, len(values.attributes)), max(1, len(equal)))
+
+
+def _extended(graph: Graph, values: Values, used: np.ndarray, claims: Claims) -> ValuedGraph:
+    """The graph with the used values as entities, numbered after all others, and attributes as relations to them."""
+    number = np.full(len(values.forms), -1, dtype=np.int64)
+    number[used] = np.arange(len(used)) + len(graph.entities)
+    kept = number[values.value] >= 0
+    added = np.stack(
+        [values.entity[kept], values.attribute[kept] + len(graph.relations), number[values.value[kept]]], 1
+    )
+    names = [f'"{values.forms[form]}"' for form in used.tolist()]
+    triples = torch.unique(torch.cat([graph.triples, torch.from_numpy(added)]), dim=0)
+    return ValuedGraph(
+        entities=pa.concat_arrays([graph.entities, pa.array(names, graph.entities.type)]),
+        relations=pa.concat_arrays([graph.relations, values.attributes]),
+        triples=triples,
+        attributes=graph.attributes[:0],
+        literals=LITERAL_SCHEMA.empty_table(),
+        values=len(used),
+        claims=claims,
+    )

@@ -1,0 +1,176 @@
+"""Literals in normal form, and which values of two graphs are equal or nearly so."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from emea.data import Graph
+from emea.evidence.names import alike, local_names
+from emea.settings import EvidenceSettings
+
+ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters; marks of other scripts are letters
+DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
+NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
+LONGEST = 2**16  # characters of a value that counts
+LARGEST = 1e15  # up to this numbers with a point or an exponent can be told to be whole
+STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # begin the normal forms of strings, numbers and days
+SHOWN = 40  # characters of a value that is named
+XSD = "http://www.w3.org/2001/XMLSchema#"
+DATES = ("date", "dateTime")
+NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
+NO_NUMBERS = ("INF", "+INF", "-INF", "NaN")  # which XSD counts among them
+LOCAL_NAME = "local name"  # the attribute under which names of URIs count
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One graph's literals in normal form."""
+
+    entity: np.ndarray  # [literals]
+    attribute: np.ndarray  # [literals]
+    value: np.ndarray  # [literals] position among the forms
+    forms: list[str]  # distinct
+    attributes: pa.Array  # their names
+    odd: dict[str, list[str]]  # what is wrong with values → those it is wrong with
+
+    @cached_property
+    def holders(self) -> np.ndarray:
+        """How many entities have each form."""
+        held = np.unique(np.stack([self.entity, self.value], 1), axis=0)
+        return np.bincount(held[:, 1], minlength=len(self.forms))
+
+    def faults(self, side: str) -> Iterator[str]:
+        """One sentence for each kind of value that is not what it claims to be."""
+        for fault, values in self.odd.items():
+            shown = values[0] if len(values[0]) <= SHOWN else f"{values[0][:SHOWN]}…"
+            yield f"{side} graph: {len(values):,} {fault}, such as '{shown}'"
+
+    def others(self, kind: str, taken: np.ndarray) -> np.ndarray:
+        """Positions of the forms of a kind that are not taken."""
+        return np.setdiff1d(np.flatnonzero([form.startswith(kind) for form in self.forms]), taken)
+
+
+def read_values(graph: Graph, settings: EvidenceSettings) -> Values:
+    """A graph's literals in normal form; those without one, or of a kind that does not count, are left out."""
+    table = graph.literals
+    columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
+    rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
+    attributes = graph.attributes
+    if settings.local_names:
+        own = enumerate(local_names(graph.entities))
+        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own if name))
+        attributes = pa.concat_arrays([attributes, pa.array([LOCAL_NAME], attributes.type)])
+    place: dict[str, int] = {}
+    found: list[tuple[int, int, int]] = []
+    odd: dict[str, list[str]] = {}
+    for entity, attribute, text, datatype, language in rows:
+        form = normal_form(text, language)
+        fault = _fault(text, datatype, form)
+        if fault is not None:
+            odd.setdefault(fault, []).append(text)
+        if form is not None and (settings.kind != "names" or form.startswith(STRING)):
+            found.append((entity, attribute, place.setdefault(form, len(place))))
+    numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], list(place), attributes, odd)
+
+
+def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
+    """What a value is, where it is not what its datatype says; such a value counts as the text that it is."""
+    if len(text) > LONGEST:
+        return f"values longer than {LONGEST:,} characters, ignored"
+    kind = (datatype or "").removeprefix(XSD)
+    if kind in DATES and not (form or "").startswith(DAY):
+        return "invalid dates, treated as text"
+    if kind in NUMBERS and not (form or "").startswith(NUMBER_FORM) and text.strip() not in NO_NUMBERS:
+        return "invalid numbers, treated as text"
+    return None
+
+
+def normal_form(text: str, language: str | None = None) -> str | None:
+    """What equal values have in common, with a letter for its kind; None for what says nothing, or is too long.
+
+    >>> normal_form("Côte d’Ivoire", language="fr"), normal_form("  310/246-1501 "), normal_form("1.50e1")
+    ('s cote d ivoire', 's 310 246 1501', 'n 15')
+    >>> normal_form("2001-02-03T04:05:06Z"), normal_form("—")
+    ('d 2001-02-03', None)
+    """
+    if len(text) > LONGEST:
+        return None
+    text = text.strip()
+    if not language and NUMBER.match(text):
+        number = float(text)
+        if not math.isfinite(number):
+            return None
+        if (whole := WHOLE.match(text)) and number:  # digits say more than a float can: think of long identifiers
+            return f"{NUMBER_FORM}{whole[1] or ''}{whole[2]}"
+        return NUMBER_FORM + (str(int(number)) if number.is_integer() and abs(number) < LARGEST else f"{number:.9g}")
+    day = DATE.match(text)
+    if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
+        return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(letter if _in_word(letter) else " " for letter in plain if not ACCENT.match(letter))
+    words = " ".join(unicodedata.normalize("NFC", plain).split())
+    return STRING + words if words else None
+
+
+def _in_word(letter: str) -> bool:
+    """Whether it is part of a word: a letter, a digit, or a mark such as the vowel signs of Indic scripts."""
+    return letter.isalnum() or unicodedata.category(letter).startswith("M")
+
+
+def equal_pairs(first: Values, second: Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of forms that are equal, or near each other, [pairs, 2], and how alike they are."""
+    place = {form: number for number, form in enumerate(second.forms)}
+    shared = [(number, place[form]) for number, form in enumerate(first.forms) if form in place]
+    equal = np.array(shared, dtype=np.int64).reshape(-1, 2)
+    found = [(equal, np.ones(len(equal)))]
+    for kind, near in ((STRING, _near_strings), (NUMBER_FORM, _near_numbers)):
+        left, right = first.others(kind, equal[:, 0]), second.others(kind, equal[:, 1])
+        texts = [
+            [side.forms[row].removeprefix(kind) for row in rows] for side, rows in ((first, left), (second, right))
+        ]
+        if len(left) and len(right):
+            pairs, likeness = near(texts[0], texts[1], settings)
+            found.append((np.stack([left[pairs[:, 0]], right[pairs[:, 1]]], 1), likeness))
+    pairs, likeness = (np.concatenate(column) for column in zip(*found, strict=True))
+    return pairs, likeness
+
+
+def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Strings that are most like each other, where names count and there are not too many."""
+    if settings.kind == "literals" or max(len(left), len(right)) > settings.most_strings:
+        return np.empty((0, 2), dtype=np.int64), np.empty(0)
+    return alike(left, right, settings)
+
+
+def _near_numbers(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that are nearest to each other, within the tolerance, unless both are whole: those are counted, not
+    measured."""
+    first, second = (np.array(side, dtype=np.float64) for side in (left, right))
+    nearest, back = _nearest_number(first, second), _nearest_number(second, first)
+    rows = np.flatnonzero(back[nearest] == np.arange(len(first)))
+    one, other = first[rows], second[nearest[rows]]
+    apart = np.abs(one - other) / np.maximum(np.abs(one), np.abs(other))
+    kept = (apart <= settings.tolerance) & ((one % 1 != 0) | (other % 1 != 0))
+    rows, apart = rows[kept], apart[kept]
+    return np.stack([rows, nearest[rows]], 1), 1 - apart / (2 * settings.tolerance)
+
+
+def _nearest_number(of: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Position of the number nearest to each, [numbers]."""
+    order = np.argsort(among, kind="stable")
+    place = np.searchsorted(among[order], of).clip(1, max(1, len(among) - 1))
+    pair = np.stack([place - 1, np.minimum(place, len(among) - 1)])
+    side = np.abs(among[order][pair] - of).argmin(0)
+    nearest: np.ndarray = order[pair[side, np.arange(len(of))]]
+    return nearest

@@ -1,0 +1,22 @@
+"""Tolerances, guards and block sizes: each number of this kind stands here, once."""
+
+# Two numbers are tied if they differ by no more than this.
+TIED_SCORE = 1e-9  # computed the same way, in double precision
+TIED_SIMILARITY = 1e-6  # cosines, and sums of them
+TIED_PROBABILITY = 1e-4  # probabilities and their logarithms: a tied similarity times a typical sharpness
+
+# Guards that keep a formula finite.
+SMALLEST_DIVISOR = 1e-300  # in double precision
+SMALLEST_LENGTH = 1e-12  # under a root or a fraction bar, in single precision: keeps the gradient finite
+SMALLEST_DOUBT = 1e-9  # least 1 − p of which a logarithm is taken
+
+# How much is processed at a time; enough to be fast, little enough to fit.
+EDGE_BLOCK = 2**20  # edges that the PARIS rule joins
+EDGE_PAIR_BLOCK = 2**23  # pairs of edges that the PARIS baseline joins
+ATTRIBUTE_BLOCK = 2**21  # pairs of attributes that the rule disagreement compares
+EMBEDDING_BLOCK = 2**16  # pairs whose embeddings are multiplied
+NAME_BLOCK = 2**25  # products of names
+MARGIN_BLOCK = 8192  # rows of the margin loss
+HARDEST_BLOCK = 1024  # rows of the loss over all entities
+BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what a CPU holds in its cache, what keeps a GPU busy
+ID_BLOCK = 8  # chunks of ids looked up together

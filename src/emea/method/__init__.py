@@ -1,0 +1,1 @@
+"""The method of the paper; `em` is the place to start reading."""

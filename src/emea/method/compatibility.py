@@ -1,0 +1,154 @@
+"""Compatibility: rule factors → conditional distribution of counterparts, and the rules' weights (paper 4.2–4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from emea.data import Candidates, Counterparts
+from emea.kernels.joins import lookup
+from emea.kernels.limits import SMALLEST_DIVISOR
+from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
+
+NONE, UNDECIDED = -1, -2  # samples that are no row
+SMALLEST_WEIGHT = 1e-3  # rules with a weight speak for pairs, never against them; the order they give survives
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The rules' factors of each candidate pair, seen from one side (from the source, unless swapped)."""
+
+    candidates: Candidates
+    values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', less that with y_e = none
+    none: float  # what the factors of a pair must exceed to beat "none"
+    slack: float = 0.0  # logit of "none"; LOWEST where it is no answer
+    ratios: Tensor | float = 0.0  # [pairs]: log of what rules say that need no weight
+
+    def __getitem__(self, rows: Tensor) -> Factors:
+        """The factors of some of the pairs."""
+        ratios = self.ratios[rows] if isinstance(self.ratios, Tensor) else self.ratios
+        return replace(self, candidates=self.candidates[rows], values=self.values[rows], ratios=ratios)
+
+    def logits(self, weights: Tensor) -> Tensor:
+        """log of the product of local functions l (eq. local_func), up to what all counterparts of e share, [pairs].
+
+        φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0, if it is an answer.
+        """
+        return (self.values - self.none) @ weights + self.ratios
+
+    def conditional(self, weights: Tensor) -> Tensor:
+        """p_Φ(y_e | Markov blanket) over e's candidates and "none" (eq. cond_p), [pairs]."""
+        return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+
+    def none_probability(self, weights: Tensor) -> Tensor:
+        """p_Φ(y_e = none | Markov blanket), [sources]."""
+        total = segment_logsumexp(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+        return torch.exp((self.slack - total).clamp(max=0.0)) * float(self.slack > LOWEST)
+
+
+def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: float = 1.0) -> Tensor:
+    """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
+
+    Each side comes with ŷ: the row of each entity's sample, NONE or UNDECIDED; undecided entities do not count. The
+    ridge keeps Φ finite where the samples follow the rules without exception.
+    """
+    device, rules = sides[0][0].values.device, sides[0][0].values.shape[1]
+    identity = torch.eye(rules, dtype=torch.float64, device=device)
+    weights, observed, decided = identity.new_ones(rules), identity.new_zeros(rules), []
+    for factors, sample in sides:
+        observed = observed + (factors.values[sample[sample >= 0]] - factors.none).sum(0)
+        decided.append(factors[(sample != UNDECIDED)[factors.candidates.source]])
+    for _ in range(steps):
+        gradient, curvature = observed - ridge * weights, ridge * identity
+        for factors in decided:
+            expected, covariance = _moments(factors, weights)
+            gradient, curvature = gradient - expected, curvature + covariance
+        free = (weights > SMALLEST_WEIGHT) | (gradient > 0)  # the others stay at the floor they press against
+        if not bool(free.any()) or float(gradient[free].abs().max()) < 1e-6:
+            break
+        step = torch.linalg.solve(curvature[free][:, free], gradient[free])
+        weights, before = weights.clone(), weights
+        weights[free] = (weights[free] + step.clamp(-5, 5)).clamp(min=SMALLEST_WEIGHT)
+        if float((weights - before).abs().max()) < 1e-9 * float(weights.max()):
+            break
+    return weights
+
+
+def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ over the entities of E[g] under the conditional, [rules], and of Cov[g], [rules, rules]."""
+    pairs, values = factors.candidates, factors.values - factors.none
+    shares = factors.conditional(weights)[:, None] * values
+    mean = values.new_zeros(pairs.sources, values.shape[1]).index_add_(0, pairs.source, shares)
+    return mean.sum(0), shares.T @ values - mean.T @ mean
+
+
+def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:
+    """q*: the conditional given what is currently believed, both ways (eq. q_star, one sweep over all entities)."""
+    return replace(
+        beliefs,
+        forward=forward.conditional(weights),
+        backward=backward.conditional(weights),
+        source_none=forward.none_probability(weights),
+        target_none=backward.none_probability(weights),
+    )
+
+
+def labels(refined: Counterparts, believed: Counterparts) -> Tensor:
+    """Rows of each source's most compatible counterpart: the best of q*, q_Θ deciding a tie; none for what is tied in
+    both, or where "none" is better.
+
+    With a single rule its weight scales all logits alike, so Φ changes confidence and never such a label.
+    """
+    pairs = refined.candidates
+    return segment_choice(pairs.source, pairs.sources, refined.source_none, refined.forward, believed.forward)
+
+
+def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
+    """Rows of one counterpart for each source, ŷ ~ q* (Algorithm 1); none for those that drew "none"."""
+    pairs = refined.candidates
+
+    def perturbed(probability: Tensor) -> Tensor:  # the largest of log p plus Gumbel noise is a draw from p
+        noise = torch.rand(len(probability), dtype=torch.float64, generator=generator).to(probability.device)
+        return torch.log(probability.double()) - torch.log(-torch.log(noise.clamp(1e-300, 1 - 1e-16)))
+
+    score, none = perturbed(refined.forward), perturbed(refined.source_none)
+    return segment_choice(pairs.source, pairs.sources, none, score)
+
+
+def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> Counterparts:
+    """What the encoder proposes and the rules support, both ways: q_Θ · q*ˢ, normalised over an entity's candidates,
+    times the probability that the pair rather than "none" is compatible; "none" gets what is left. The less the rules
+    have to say, the less it matters by how much one pair is more compatible than another."""
+    pairs = believed.candidates
+
+    def product(proposal: Tensor, support: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        both = proposal * support**say
+        both = both / segment_sum(both, index, len(none)).clamp(min=SMALLEST_DIVISOR)[index]
+        both = both * support / (support + none[index]).clamp(min=SMALLEST_DIVISOR)
+        return both, (1 - segment_sum(both, index, len(none))).clamp(min=0.0)
+
+    forward, source_none = product(believed.forward, refined.forward, refined.source_none, pairs.source)
+    backward, target_none = product(believed.backward, refined.backward, refined.target_none, pairs.target)
+    return Counterparts(pairs, forward, backward, source_none, target_none)
+
+
+def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
+    """The agreed beliefs about the pairs considered, and the encoder's about all other candidates.
+
+    What the encoder gave the pairs considered, together, is shared out among them and "none" as was agreed; what it
+    gave "none" stays there.
+    """
+    pairs = believed.candidates
+    row = lookup(agreed.candidates.keys(), pairs.keys())
+    considered, row = row >= 0, row.clamp(min=0)
+
+    def share(wide: Tensor, narrow: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        given = segment_sum(torch.where(considered, wide, 0.0), index, len(none))
+        return torch.where(considered, narrow[row] * given[index], wide), none * given
+
+    forward, source_none = share(believed.forward, agreed.forward, agreed.source_none, pairs.source)
+    backward, target_none = share(believed.backward, agreed.backward, agreed.target_none, pairs.target)
+    nones = (source_none + believed.source_none).clamp(max=1.0), (target_none + believed.target_none).clamp(max=1.0)
+    return Counterparts(pairs, forward, backward, *nones)

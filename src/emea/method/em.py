@@ -1,0 +1,263 @@
+"""Algorithm 1: an encoder proposes counterparts, rules measure how compatible they are, and each corrects the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea import plugins
+from emea.candidates.search import search
+from emea.contracts import Encoder, Progress, Report
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.errors import PluginError
+from emea.evidence.prepared import Prepared
+from emea.kernels.segments import segment_best
+from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
+from emea.method.folds import Folds, hide_labels
+from emea.method.matching import Calibration, match, mutual_best
+from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
+from emea.method.rounds import Fitting, Outcome, Round, State
+from emea.method.rulebook import Rulebook
+from emea.settings import EMSettings, Settings
+
+Watch = Callable[[Fitting], None]
+
+
+def rounds(
+    prepared: Prepared, settings: Settings, state: State | None = None, watch: Watch | None = None
+) -> Iterator[Round]:
+    """The method: yield each round as it ends. Round 0 fits the encoder to the seeds alone; a state resumes a run."""
+    loop = _Loop(prepared, settings)
+    state = loop.begin(state)
+    for number in range(state.done, settings.em.rounds + 1):
+        started = time.perf_counter()
+        lesson = loop.prepare_lesson(state)  # the pairs to learn from, and those hidden to judge by
+        proposal = loop.propose(lesson, state, watch)  # q_Θ: what the encoder proposes (4.1)
+        verdict = loop.judge(proposal, lesson)  # Φ and q*: how compatible that is (4.2–4.4)
+        state, final = loop.learn(verdict, proposal, lesson, state)  # pseudo-labels for the next round
+        yield Round(
+            number=number,
+            seconds=time.perf_counter() - started,
+            embeddings=proposal.embeddings,
+            believed=proposal.believed,
+            refined=verdict.refined,
+            agreed=verdict.agreed,
+            weights=verdict.weights,
+            state=state,
+            final=final,
+            fitting=proposal.seconds,
+        )
+        if final:
+            return
+        del proposal, verdict  # frees memory before the next fit
+
+
+def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
+    """The alignment that the last round leads to, its confidence calibrated on the seeds hidden in recent rounds."""
+    tried = last.state.trials
+    recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
+    believed = widen(last.agreed, last.believed)
+    alignment = match(believed, Calibration(tried[recent, 1:]), settings.matching)
+    return Outcome(prepared, settings, alignment, believed, last)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lesson:
+    """The pairs of a round."""
+
+    fold: int
+    closing: bool  # the last round, which hides nothing
+    known: Links  # seeds that the encoder is shown
+    hidden: Links  # seeds that it is not shown
+    held_out: Links  # pairs by which its links are judged
+    fitted_to: Links  # pairs to which probabilities are fitted
+    labels: Links  # pseudo-labels that the encoder is shown
+
+
+@dataclass(frozen=True, eq=False)
+class _Proposal:
+    """What the encoder proposes."""
+
+    embeddings: Embeddings
+    nearest: Candidates  # all that were found
+    believed: Counterparts  # q_Θ over those that are open
+    scale: Scale
+    seconds: float  # that the fit took
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """What the rules make of a proposal."""
+
+    considered: Counterparts  # q_Θ over the best of each entity
+    refined: Counterparts  # q*
+    joint: Counterparts  # q_Θ · q*
+    agreed: Counterparts  # q_Θ · q*ˢ
+    weights: dict[str, float]  # Φ
+
+
+class _Loop:
+    """What stays the same from round to round, and the steps of a round."""
+
+    def __init__(self, prepared: Prepared, settings: Settings) -> None:
+        prepared.require_known()
+        self.settings, self.graphs = settings, prepared.graphs
+        self.training = torch.device(settings.device)
+        # The rules compute in float64, which mps does not have.
+        self.device = torch.device("cpu") if self.training.type == "mps" else self.training
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        self.anchors, given = prepared.anchors.to(self.device), prepared.given
+        self.seeds, self.validation, self.exclusions = (
+            links.to(self.device) for links in (given.seeds, given.validation, given.exclusions)
+        )
+        plugin = plugins.find("encoders", settings.em.encoder, Encoder)
+        self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
+        self.rules = Rulebook(self.graphs, settings, self.device)
+        self.folds = Folds.cut(self.seeds, settings.probability, self.generator)
+
+    def begin(self, state: State | None) -> State:
+        """Start from the state, or from the beginning."""
+        state = state or State.start(self.settings.probability, self.generator)
+        self.generator.set_state(state.random)
+        self.encoder.restore(state.encoder)
+        return state
+
+    def prepare_lesson(self, state: State) -> _Lesson:
+        """Hide a fold of the seeds; without any seed, a fold of the pseudo-labels."""
+        last = state.done == self.settings.em.rounds
+        closing = last or self.folds.closes(state.fold)
+        fold = self.folds.nothing if closing else state.fold
+        hidden, pseudo = self.folds.hidden(fold), state.labels.to(self.device)
+        fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
+        if not len(self.seeds) and not len(held_out) and not last:
+            fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
+        return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo)
+
+    def propose(self, lesson: _Lesson, state: State, watch: Watch | None) -> _Proposal:
+        """q_Θ: fit the encoder, find candidates, and turn similarities into probabilities (section 4.1)."""
+        settings, started = self.settings, time.perf_counter()
+        pairs = (lesson.known + self.anchors.labels + lesson.labels).to(self.training)
+        embeddings = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
+        embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
+        seconds = time.perf_counter() - started
+        nearest = search(embeddings, settings.similarity, self.generator)
+        candidates = nearest[~(nearest.touches(self._certain(lesson)) | nearest.among(self.exclusions))]
+        scale = state.scale
+        if len(lesson.fitted_to):
+            both_ways = self.rules.both_ways
+            scale = fit_scale(candidates, lesson.fitted_to, scale, settings.probability, both_ways=both_ways)
+        return _Proposal(embeddings, nearest, counterparts(candidates, scale, settings.probability), scale, seconds)
+
+    def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:
+        """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
+        settings, certain = self.settings, self._certain(lesson)
+        considered = most_probable(proposal.believed, settings.considered, both_ways=self.rules.both_ways)
+        considered = joint = clamp(considered, certain, _cosine(proposal.embeddings, certain))
+        for _ in range(settings.compatibility.sweeps):
+            factors = self.rules.factors(joint, proposal.embeddings, proposal.nearest, lesson.known)
+            weights = learn_weights(factors.learning)  # M-step: Φ
+            refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
+            joint = combine(considered, refined)  # q_Θ · q*, where the next sweep starts
+        agreed = combine(considered, refined, settings.compatibility.last_say)
+        return _Verdict(considered, refined, joint, agreed, self.rules.named(weights))
+
+    def learn(self, verdict: _Verdict, proposal: _Proposal, lesson: _Lesson, state: State) -> tuple[State, bool]:
+        """The state for the next round, with the pseudo-labels that follow from this one; and whether this was the
+        last round."""
+        chosen = pseudo_labels(verdict.considered, verdict.refined, verdict.joint, self.settings.em, self.generator)
+        found = _without(chosen, self.seeds + self.anchors.links)
+        settled = _changed(state.labels, found, self.graphs) < self.settings.em.settled
+        after = State(
+            done=state.done + 1,
+            labels=found,
+            scale=proposal.scale,
+            fold=self.folds.after(lesson.fold, settled=settled, remembers=self.encoder.remembers),
+            trials=torch.cat([state.trials, _trials(verdict.agreed, lesson.held_out, state.done)]),
+            random=self.generator.get_state(),
+            encoder=self.encoder.state(),
+        )
+        return after, lesson.closing or (settled and not len(lesson.hidden))
+
+    def _certain(self, lesson: _Lesson) -> Links:
+        return lesson.known + self.anchors.links
+
+
+def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Report:
+    """Pass the encoder's reports on, each with the state from which to resume."""
+
+    def report(progress: Progress) -> None:
+        if watch is not None:
+            watch(Fitting(before.done, progress, lambda: replace(before, encoder=encoder.state())))
+
+    return report
+
+
+def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
+    return (embeddings.source[links.source] * embeddings.target[links.target]).sum(1)
+
+
+def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
+    """The embeddings, if they keep the contract: one finite vector of length 1 or 0 for each entity. Those of entities
+    that may not be linked are set to 0, so that nothing finds them."""
+    if not isinstance(embeddings, Embeddings):
+        raise PluginError(f"encoder '{name}' returned {type(embeddings).__name__}, expected emea.data.Embeddings")
+    sides = []
+    for side, which, graph in (
+        (embeddings.source, "source", graphs.source),
+        (embeddings.target, "target", graphs.target),
+    ):
+        of = f"of the {which} graph's {len(graph.entities):,} entities (shared values included)"
+        length = torch.linalg.vector_norm(side, dim=1)
+        if len(side) != len(graph.entities):
+            raise PluginError(f"encoder '{name}' returned {len(side):,} rows, expected one for each {of}")
+        odd = (~((length - 1).abs().minimum(length) < 1e-3)).nonzero()[:, 0]  # a NaN is odd
+        if len(odd):
+            what = f"{len(odd):,} rows, such as row {int(odd[0])} of length {float(length[odd[0]]):.3g}"
+            raise PluginError(f"encoder '{name}' returned {what}, expected rows of length 1 or 0 {of}")
+        linkable = graph.linkable.to(side.device)
+        sides.append(side if bool(linkable.all()) else side * linkable[:, None])
+    return Embeddings(*sides)
+
+
+def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:
+    """How held-out seeds fared: the round, and for each link found for one of their entities its confidence and whether
+    it is right, [trials, 3]."""
+    pairs, rows = agreed.candidates, mutual_best(agreed)
+    rows = rows[pairs.touches(held_out)[rows]]
+    right, confidence = pairs.among(held_out)[rows].double(), agreed.confidence[rows].double()
+    return torch.stack([torch.full_like(right, number), confidence, right], 1).cpu()
+
+
+def pseudo_labels(
+    considered: Counterparts, refined: Counterparts, joint: Counterparts, settings: EMSettings, draw: torch.Generator
+) -> Links:
+    """What the encoder should learn next: pairs agreed on, mutually best and confident enough, weighted by confidence;
+    or, for every source, the best of q* or a sample from it."""
+    pairs = joint.candidates
+    if settings.labels in {"agreed", "one-sided"}:
+        best = segment_best(pairs.source, pairs.sources, joint.forward)
+        rows = mutual_best(joint) if settings.labels == "agreed" else best[best >= 0]
+        rows = rows[joint.confidence[rows] >= settings.minimum]
+        return Links.build(
+            pairs.source[rows], pairs.target[rows], joint.confidence[rows] if settings.weighted else None
+        )
+    rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
+    return Links.build(pairs.source[rows], pairs.target[rows])
+
+
+def _without(links: Links, seeds: Links) -> Links:
+    """The links that share no entity with the seeds."""
+    taken = torch.isin(links.source, seeds.source) | torch.isin(links.target, seeds.target)
+    return links[~taken]
+
+
+def _changed(before: Links, after: Links, graphs: Task) -> float:
+    """Share of the labels that are new."""
+    targets = len(graphs.target.entities)
+    old, new = before.to(after.source.device).keys(targets), after.keys(targets)
+    return float((~torch.isin(new, old)).double().mean()) if len(new) else 1.0

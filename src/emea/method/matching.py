@@ -1,0 +1,146 @@
+"""Counterparts → one-to-one alignment, with "no counterpart" as a real answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+from torch import Tensor
+
+from emea.candidates.search import pattern_of
+from emea.data import Alignment, Counterparts
+from emea.kernels.limits import TIED_PROBABILITY
+from emea.kernels.segments import mutual_rows
+from emea.kernels.sinkhorn import plan
+from emea.settings import MatchingSettings
+
+SMALLEST_SLOPE = 0.05
+LARGEST_ASSIGNMENT = 50_000  # sources; beyond, the exact assignment takes too long and pairs are taken greedily
+
+
+def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSettings) -> Alignment:
+    """The links, at most one for each entity, with calibrated confidence; doubtful ones are left as "none"."""
+    confidence = calibration(beliefs.confidence)
+    if settings.method == "mutual":
+        rows = mutual_best(beliefs)
+    elif settings.method == "transport":
+        rows = mutual_best(_transported(beliefs, confidence, settings))
+    else:
+        rows = one_to_one(beliefs, confidence, settings.minimum)
+    rows = rows[confidence[rows] >= settings.minimum]
+    if settings.precision is not None:
+        rows = rows[surest(confidence[rows], settings.precision)]
+    pairs = beliefs.candidates
+    return Alignment(pairs.source[rows], pairs.target[rows], confidence[rows], pairs.cosine[rows])
+
+
+def surest(confidence: Tensor, precision: float) -> Tensor:
+    """Whether each link is among the most of the surest whose mean confidence is at least the precision, [links] bool.
+
+    >>> surest(torch.tensor([0.5, 0.9, 0.8, 1.0]), 0.9).tolist()
+    [False, True, True, True]
+    """
+    ordered = confidence.double().sort(descending=True).values
+    means = torch.cumsum(ordered, 0) / torch.arange(1, len(ordered) + 1, device=ordered.device)
+    kept = int((means >= precision - 1e-6).sum())  # means fall
+    return confidence >= ordered[kept - 1] if kept else torch.zeros_like(confidence, dtype=torch.bool)
+
+
+def mutual_best(beliefs: Counterparts) -> Tensor:
+    """Rows of the pairs that are the most probable of both their source and their target; ties are left out."""
+    pairs = beliefs.candidates
+    rows = mutual_rows(pairs.source, pairs.target, beliefs.forward, beliefs.backward, TIED_PROBABILITY)
+    return rows[beliefs.agreement[rows] > 0]
+
+
+def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Tensor:
+    """Rows of the set of pairs with the largest total confidence above the minimum, no entity used twice."""
+    rows = ((confidence >= minimum) & (beliefs.agreement > 0)).nonzero()[:, 0]
+    pairs = beliefs.candidates[rows]
+    gain = (confidence[rows] - minimum).double().cpu().numpy()
+    if len(rows) == 0:
+        return rows
+    draw = np.random.default_rng(0)  # numbers at random, so that position breaks no tie
+    source, target = (_renumbered(side.cpu().numpy(), draw) for side in (pairs.source, pairs.target))
+    sources, targets = source.max() + 1, target.max() + 1
+    if sources > LARGEST_ASSIGNMENT:
+        return rows[torch.from_numpy(_greedy(source, target, gain)).to(rows.device)]
+    # every source may also take a column of its own that stands for "none", at no gain
+    own = np.arange(sources)
+    cost = csr_matrix(
+        (
+            np.concatenate([2 - gain, np.full(sources, 2.0)]),
+            (np.concatenate([source, own]), np.concatenate([target, targets + own])),
+        )
+    )
+    taken_source, taken_target = min_weight_full_bipartite_matching(cost)
+    keys = taken_source[taken_target < targets] * targets + taken_target[taken_target < targets]
+    return rows[torch.from_numpy(np.isin(source * targets + target, keys)).to(rows.device)]
+
+
+def _renumbered(ids: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """The ids as numbers from 0, in random order."""
+    names, number = np.unique(ids, return_inverse=True)
+    renumbered: np.ndarray = draw.permutation(len(names))[number]
+    return renumbered
+
+
+def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Positions of the pairs taken when the surest goes first."""
+    used_source, used_target = np.zeros(source.max() + 1, bool), np.zeros(target.max() + 1, bool)
+    taken = []
+    for position in np.lexsort((target, source, -gain)):
+        if not (used_source[source[position]] or used_target[target[position]]):
+            used_source[source[position]] = used_target[target[position]] = True
+            taken.append(position)
+    return np.sort(np.array(taken, dtype=np.int64))
+
+
+def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSettings) -> Counterparts:
+    """The beliefs after transport: each entity's mass is shared out once, "none" takes what no pair deserves."""
+    logits = torch.log(confidence.clamp(min=1e-30))
+    slack = float(np.log(max(settings.minimum, 1e-30)))
+    shares = plan(pattern_of(beliefs.candidates), logits, settings.iterations, slack)
+    return Counterparts(beliefs.candidates, shares, shares, beliefs.source_none, beliefs.target_none)
+
+
+class Calibration:
+    """Confidence → the share of such links that are right, learned from seeds that were held out.
+
+    logit(calibrated) = offset + slope · logit(confidence); a few trials leave it near the identity, and the slope is
+    never below SMALLEST_SLOPE, so that order is kept.
+    """
+
+    def __init__(self, trials: Tensor) -> None:
+        """Fit to trials, [trials, 2]: confidence, right."""
+        evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
+        self.parameters = _fit_line(evidence, right, slope=None)  # offset, slope
+        if float(self.parameters[1]) < SMALLEST_SLOPE:
+            self.parameters = _fit_line(evidence, right, slope=SMALLEST_SLOPE)
+
+    def __call__(self, confidence: Tensor) -> Tensor:
+        """Calibrated confidence, same shape."""
+        offset, slope = self.parameters
+        return torch.sigmoid(offset + slope * _logit(confidence))
+
+
+def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
+    """Offset and slope of a logistic regression, both drawn towards the identity; the slope may be given."""
+    features = torch.stack([torch.ones_like(evidence), evidence], 1)
+    prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=evidence.device)
+    strength = torch.diag(torch.tensor([1.0, 4.0], dtype=torch.float64, device=evidence.device))
+    parameters = prior.clone()
+    free = slice(0, 2)
+    if slope is not None:
+        parameters[1], free = slope, slice(0, 1)
+    for _ in range(30):
+        probability = torch.sigmoid(features @ parameters)
+        gradient = features.T @ (right - probability) - strength @ (parameters - prior)
+        curvature = (features.T * (probability * (1 - probability))) @ features + strength
+        parameters[free] += torch.linalg.solve(curvature[free, free], gradient[free]).clamp(-1, 1)
+    return parameters
+
+
+def _logit(probability: Tensor) -> Tensor:
+    return torch.logit(probability.double(), eps=1e-4)

@@ -1,0 +1,182 @@
+"""Similarity → probability of counterparts, both ways (paper 4.1, eq. 1–3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from emea.candidates.search import nearest_only, pattern_of
+from emea.data import Candidates, Counterparts, Links
+from emea.kernels.joins import lookup
+from emea.kernels.messages import Pattern
+from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_softmax, segment_sum
+from emea.kernels.sinkhorn import sinkhorn
+from emea.settings import ProbabilitySettings
+
+UNLIKELY = 1e-6  # what is less probable surprises no more than this
+NONE_UNIT = 0.1  # of similarity: as far for "none" as a factor of e is for the sharpness
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What similarities are worth."""
+
+    sharpness: float  # (ω₁ − ω₂)/τ of eq. 1–2
+    none: float  # the similarity at which a counterpart is no better than "none"; LOWEST: "none" is no answer
+
+    @classmethod
+    def typical(cls, settings: ProbabilitySettings) -> Scale:
+        """As given, or without any pair to fit it to. Eq. 2 alone knows no "none"."""
+        none = settings.typical_none if settings.none is None else settings.none
+        return cls(settings.sharpness or settings.typical_sharpness, none if settings.balance else LOWEST)
+
+    @property
+    def slack(self) -> float:
+        """Logit of "none"."""
+        return self.sharpness * self.none if self.none > LOWEST else LOWEST
+
+
+def counterparts(
+    candidates: Candidates, scale: Scale, settings: ProbabilitySettings, pairs: Pattern | None = None
+) -> Counterparts:
+    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after Sinkhorn's iteration where `balance` asks
+    for it.
+
+    `pairs` may be given where the same candidates are weighed many times.
+    """
+    if settings.scaling == "minmax":
+        return _stretched(candidates)
+    logits, slack = scale.sharpness * candidates.similarity.double(), scale.slack
+    forward = backward = logits
+    if settings.balance:
+        row, column = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
+        forward, backward = logits + column[candidates.target], logits + row[candidates.source]
+    forward = segment_softmax(forward, candidates.source, candidates.sources, slack)
+    backward = segment_softmax(backward, candidates.target, candidates.targets, slack)
+    return Counterparts(
+        candidates,
+        forward,
+        backward,
+        source_none=_rest(forward, candidates.source, candidates.sources, slack),
+        target_none=_rest(backward, candidates.target, candidates.targets, slack),
+    )
+
+
+def _stretched(candidates: Candidates) -> Counterparts:
+    """Each entity's similarities from 0, the least, to 1, the largest, divided by their sum; no "none"."""
+    similarity, sides = candidates.similarity.double(), []
+    for index, size in ((candidates.source, candidates.sources), (candidates.target, candidates.targets)):
+        most, least = segment_max(similarity, index, size), -segment_max(-similarity, index, size)
+        width = (most - least)[index]
+        share = torch.where(width > 0, (similarity - least[index]) / width, 1.0)
+        sides.append(share / segment_sum(share, index, size)[index])
+    none = (similarity.new_zeros(candidates.sources), similarity.new_zeros(candidates.targets))
+    return Counterparts(candidates, sides[0], sides[1], *none)
+
+
+def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor:
+    """What is left for "none", if it is an answer, [size]."""
+    if slack <= LOWEST:
+        return probability.new_zeros(size)
+    return (1 - segment_sum(probability, index, size)).clamp(min=0.0)
+
+
+def fit_scale(
+    candidates: Candidates, held_out: Links, last: Scale, settings: ProbabilitySettings, *, both_ways: bool = True
+) -> Scale:
+    """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then what
+    "none" is worth, so that these pairs are found while "none" would be, were their counterparts not there.
+
+    Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
+    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness.
+
+    Nobody knows which entities have a counterpart, but a held-out pair can teach both: it is found with probability p,
+    and were it not there, "none" would have m = p(none) / (1 − p). Minimised is Σ π·(1 − p)² + (1 − π)·(1 − m)², π the
+    share of entities that seemed to have a counterpart in the last round. Few pairs leave both near the typical. The
+    fit looks at the nearest candidates only, which hold nearly all of the mass.
+    """
+    near = nearest_only(candidates, settings.fit_candidates)
+    row = lookup(near.keys(), held_out.keys(near.targets))
+    row = row[row >= 0]  # a pair that is no candidate is as improbable under every scale
+    if len(row) == 0:
+        return last
+    pairs, typical = pattern_of(near), Scale.typical(settings)
+
+    def surprise(log_sharpness: float) -> float:
+        believed = counterparts(near, replace(last, sharpness=math.exp(log_sharpness)), settings, pairs)
+        found = believed.confidence if both_ways else believed.forward
+        return -float(torch.log(found[row].clamp(min=UNLIKELY)).sum())
+
+    scale = last
+    if settings.sharpness is None:
+        scale = replace(last, sharpness=math.exp(_least(surprise, math.log(typical.sharpness), 1.0, settings)))
+    if settings.none is not None or last.none <= LOWEST:
+        return scale
+    share = _linked_share(counterparts(near, last, settings, pairs))  # π
+
+    def error(none: float) -> float:
+        believed = counterparts(near, replace(scale, none=none), settings, pairs)
+        found = (believed.confidence if both_ways else believed.forward)[row].clamp(max=1 - UNLIKELY)
+        sides = (believed.source_none[near.source[row]], believed.target_none[near.target[row]])[: 1 + both_ways]
+        missed = (torch.stack(sides) / (1 - found)).clamp(max=1.0).mean(0)
+        return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
+
+    return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
+
+
+def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
+    """The value within two units of the typical with the least loss; every unit away from it costs as much as
+    `prior_pairs` pairs."""
+
+    def total(value: float) -> float:
+        return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2
+
+    bounds = (typical - 2 * unit, typical + 2 * unit)
+    return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.1 * unit}).x)
+
+
+def _linked_share(believed: Counterparts) -> float:
+    """Share of the entities, of those that have candidates, that seem to have a counterpart; at least half."""
+    pairs = believed.candidates
+    sides = ((believed.source_none, pairs.source), (believed.target_none, pairs.target))
+    shares = [1 - float(none[torch.unique(index)].mean()) for none, index in sides]
+    return max(0.5, sum(shares) / 2)
+
+
+def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:
+    """The beliefs about each entity's `count` most probable counterparts, both ways or those of sources alone."""
+    pairs = believed.candidates
+    kept = segment_rank(pairs.source, pairs.sources, believed.forward) < count
+    if both_ways:
+        kept = kept | (segment_rank(pairs.target, pairs.targets, believed.backward) < count)
+    return believed[kept]
+
+
+def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) -> Counterparts:
+    """The beliefs with the seeds known: each is as probable as its weight, and their entities have no other pair."""
+    kept = believed[~believed.candidates.touches(seeds)]
+    pairs = kept.candidates
+    order = torch.argsort(torch.cat([pairs.keys(), seeds.keys(pairs.targets)]))
+
+    def insert(column: Tensor, value: Tensor | float) -> Tensor:
+        added = value.to(column.dtype) if isinstance(value, Tensor) else column.new_full((len(seeds),), value)
+        return torch.cat([column, added])[order]
+
+    return replace(
+        kept,
+        candidates=replace(
+            pairs,
+            source=insert(pairs.source, seeds.source),
+            target=insert(pairs.target, seeds.target),
+            cosine=insert(pairs.cosine, cosine),
+        ),
+        forward=insert(kept.forward, seeds.weight),
+        backward=insert(kept.backward, seeds.weight),
+        source_none=kept.source_none.index_fill(0, seeds.source, 0.0),
+        target_none=kept.target_none.index_fill(0, seeds.target, 0.0),
+    )

@@ -1,0 +1,129 @@
+"""What passes from round to round of the loop, and what the loop returns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.contracts import Progress
+from emea.data import Alignment, Counterparts, Embeddings, Links
+from emea.evidence.prepared import Prepared
+from emea.method.probability import Scale
+from emea.settings import ProbabilitySettings, Settings
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """All that later rounds need to know about earlier ones: what a checkpoint holds."""
+
+    done: int  # rounds
+    labels: Links  # pseudo-labels for the next round, seeds not included
+    scale: Scale  # of the probabilities
+    fold: int  # of the seeds, hidden from the next round
+    trials: Tensor  # [trials, 3]: round, confidence of the link found for a hidden seed, and whether it is right
+    random: Tensor  # state of the generator
+    encoder: dict[str, Tensor]  # what the encoder continues from
+
+    @classmethod
+    def start(cls, settings: ProbabilitySettings, generator: torch.Generator) -> State:
+        """Before the first round."""
+        return cls(
+            done=0,
+            labels=Links.empty(),
+            scale=Scale.typical(settings),
+            fold=0,
+            trials=torch.zeros(0, 3, dtype=torch.float64),
+            random=generator.get_state(),
+            encoder={},
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Step(ABC):
+    """One round of a method: of the EM loop, or of a baseline."""
+
+    number: int
+    seconds: float
+
+    @property
+    def resumable(self) -> State | None:
+        """The state from which a run can resume after this step, if it can and has to."""
+        return None
+
+    @abstractmethod
+    def record(self) -> dict[str, Any]:
+        """What the step found, for rounds.jsonl."""
+
+    @abstractmethod
+    def headline(self) -> str:
+        """What the step found, in a few words for the terminal."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Round(Step):
+    """What one round of the loop found."""
+
+    embeddings: Embeddings
+    believed: Counterparts  # q_Θ: what the encoder proposes, over all candidates
+    refined: Counterparts  # q*: how compatible the best of them are, according to the rules alone
+    agreed: Counterparts  # q_Θ · q*ˢ: what both support, with the rules' exponent s = last_say
+    weights: dict[str, float]  # Φ, by rule and indicator
+    state: State  # after this round
+    final: bool
+    fitting: float  # seconds that the encoder took
+
+    def __repr__(self) -> str:
+        return f"Round({self.number}, {len(self.state.labels):,} pseudo-labels, {self.seconds:.1f} s)"
+
+    @property
+    def trials(self) -> Tensor:
+        """Confidence and correctness of the links found for this round's hidden seeds, [trials, 2]."""
+        return self.state.trials[self.state.trials[:, 0] == self.number, 1:]
+
+    @property
+    def resumable(self) -> State | None:
+        """The state after this round, unless it was the last."""
+        return None if self.final else self.state
+
+    def record(self) -> dict[str, Any]:
+        """What the round found, for rounds.jsonl."""
+        return {
+            "candidates": len(self.believed.candidates),
+            "pseudo_labels": len(self.state.labels),
+            **asdict(self.state.scale),
+            "weights": self.weights,
+            "held_out_links": len(self.trials),
+            "held_out_right": int(self.trials[:, 1].sum()),
+        }
+
+    def headline(self) -> str:
+        """How many pairs were labelled, and how hidden seeds fared."""
+        found = f"{len(self.state.labels):,} pairs labelled"
+        if len(self.trials):
+            found += f", {int(self.trials[:, 1].sum())} of {len(self.trials)} links of held-out pairs right"
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """How far the encoder has come in a round."""
+
+    round: int
+    progress: Progress
+    state: Callable[[], State] | None  # from which a run can resume in the middle of this fit, if it can
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """What a method found: the alignment, the beliefs behind it, and the last round of the loop."""
+
+    prepared: Prepared
+    settings: Settings
+    alignment: Alignment  # seeds not included
+    counterparts: Counterparts  # final beliefs about all candidates
+    last: Round | None  # None for a baseline

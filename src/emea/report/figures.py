@@ -1,0 +1,84 @@
+"""Figures of a run's measures, as Vega-Lite; picture files need the extra `plots`."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from emea.analysis.measures import Measures, spelled_out
+from emea.errors import SettingsError
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+SUFFIXES = (".svg", ".png", ".html", ".json")
+UNIT = {"domain": [0, 1]}
+
+
+def reliability_plot(measures: Measures) -> dict[str, Any]:
+    """Are links right as often as their confidence says, and what is gained by accepting only the surest?"""
+    bins = _rows(measures, "reliability")
+    points = [{**row, "links accepted": row["links"]} for row in _rows(measures, "curve")]
+    reading = {"field": "reading", "type": "nominal", "title": "counted"}
+    exact = {
+        "data": {"values": [{"confidence": 0, "right": 0}, {"confidence": 1, "right": 1}]},
+        "mark": {"type": "line", "strokeDash": [4, 4], "color": "#888"},
+        "encoding": {"x": _axis("confidence", "confidence"), "y": _axis("right", "share of right links")},
+    }
+    found = {
+        "data": {"values": bins},
+        "mark": {"type": "line", "point": True},
+        "encoding": {
+            "x": _axis("confidence", "confidence"),
+            "y": _axis("right", "share of right links"),
+            "color": reading,
+        },
+    }
+    accepted = {
+        "title": "accepting the surest links",
+        "data": {"values": points},
+        "mark": {"type": "line"},
+        "encoding": {"x": _axis("recall", "recall"), "y": _axis("precision", "precision"), "color": reading},
+    }
+    return {
+        "$schema": SCHEMA,
+        "background": "white",
+        "hconcat": [{"title": "reliability", "layer": [exact, found]}, accepted],
+    }
+
+
+def can_draw() -> bool:
+    """Whether figures can be made into pictures here."""
+    return find_spec("vl_convert") is not None
+
+
+def save_plot(spec: dict[str, Any], path: Path) -> None:
+    """Write a figure; the suffix names the format."""
+    if path.suffix == ".json":
+        path.write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")
+        return
+    if path.suffix not in SUFFIXES:
+        raise SettingsError(f"found {path.name}, expected a figure as {', '.join(SUFFIXES)}")
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise SettingsError(
+            f"{path.suffix} needs the extra: pip install 'emea[plots]'; .json works as it is"
+        ) from error
+    if path.suffix == ".png":
+        path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+    elif path.suffix == ".svg":
+        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    else:
+        path.write_text(
+            vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8"
+        )  # nothing is loaded from outside
+
+
+def _rows(measures: Measures, name: str) -> list[dict[str, Any]]:
+    readings = spelled_out(measures.alignment)
+    return [{**row, "reading": reading} for reading, one in readings.items() for row in one[name]]
+
+
+def _axis(field: str, title: str) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", "title": title, "scale": UNIT}

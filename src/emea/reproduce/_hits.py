@@ -1,0 +1,71 @@
+"""What Fig. 5 and Appendix A measure beyond the usual: both parts after each round, and compatibility."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.analysis.evaluation import realistic_ranks, tested_links
+from emea.analysis.ranking import Answer, by_probability, by_similarity, count_beyond
+from emea.data import Alignment, Candidates, Counterparts, Links, Reference, Task
+from emea.kernels.joins import lookup
+from emea.kernels.segments import segment_best
+from emea.method.rounds import Outcome, Round
+from emea.rules.paris import PARIS, PARISSettings
+
+POOL = "test targets"  # as in published tables
+STRIPES = 20  # of a distribution
+
+
+def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, float]:
+    """Hit@1 of both parts after a round, among the test targets: the encoder by CSLS, and q* (Fig. 5)."""
+    pairs = ended.believed.candidates
+    row = lookup(ended.refined.candidates.keys(), pairs.keys())
+    refined = torch.where(row >= 0, ended.refined.forward[row.clamp(min=0)].double(), 0.0)
+    scores = {"neural": by_similarity(pairs.similarity), "compatibility": by_probability(refined)}
+    given = (task.seeds + task.validation).to(pairs.source.device)
+    links = Alignment(pairs.source[:0], pairs.target[:0], pairs.cosine[:0], pairs.cosine[:0])
+    every = torch.ones(pairs.targets, dtype=torch.bool, device=pairs.source.device)
+    tail = count_beyond(ended.embeddings, pairs)
+    subject = Answer(links, pairs.source, pairs.target, scores, every, given, tail)
+    return {name: _mean(realistic_ranks(subject, reference, POOL, name) <= 1) for name in scores}
+
+
+def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
+    """How compatible the encoder's predictions for the test sources are, and how compatible the truth is (Appendix A):
+    g of the PARIS rule at each source, taking all other predictions for true, its mean and the shares in STRIPES from 0
+    to 1; and the share of predictions that claim a target which another source claims, too."""
+    assert outcome.last is not None
+    pairs, task = outcome.last.believed.candidates, outcome.prepared.given
+    device = pairs.source.device
+    given = (task.seeds + task.validation).to(device)
+    known = tested_links(reference, given)
+    best = segment_best(pairs.source, pairs.sources, pairs.similarity)
+    rows = best[best >= 0]
+    predicted = Links.build(pairs.source[rows], pairs.target[rows])
+    predicted = predicted[~torch.isin(predicted.source, given.source)]
+    rule = PARIS(task, PARISSettings(evidence="best"), device)
+    found: dict[str, Any] = {}
+    for name, links in (("predicted", predicted), ("true", known)):
+        every = links + Links.build(given.source, given.target)
+        beliefs = _taken_for_true(every, pairs)
+        value = rule.factors(beliefs, outcome.last.embeddings)[torch.isin(every.source, known.source)]
+        shares = torch.histc(value.float(), STRIPES, 0, 1) / max(len(value), 1)
+        found[name] = {"mean": _mean(value), "shares": shares.tolist()}
+    claims = torch.bincount((predicted + given).target, minlength=pairs.targets)
+    tested = predicted[torch.isin(predicted.source, known.source)]
+    return {**found, "conflicts": _mean(claims[tested.target] > 1)}
+
+
+def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
+    """Beliefs that hold the links for certain, in their order."""
+    one, none = links.weight.new_ones(len(links), dtype=torch.float64), links.weight.new_zeros
+    candidates = replace(pairs, source=links.source, target=links.target, cosine=links.weight)
+    return Counterparts(candidates, one, one, none(pairs.sources), none(pairs.targets))
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().mean()) if len(values) else 0.0

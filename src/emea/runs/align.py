@@ -1,0 +1,89 @@
+"""One call for every method: the EM loop, or one of the baselines it is compared with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from emea import plugins
+from emea.contracts import Baseline, Progress, Turn
+from emea.data import Alignment, Links
+from emea.evidence.prepared import Prepared
+from emea.method import em
+from emea.method.matching import surest
+from emea.method.rounds import Fitting, Outcome, State, Step
+from emea.settings import EMEA, MatchingSettings, Settings
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Who is told about a run: at the end of each round, and now and then within a long fit."""
+
+    round: Callable[[Step], None] | None = None
+    fit: Callable[[Fitting], None] | None = None
+
+
+def align(
+    prepared: Prepared, settings: Settings, observers: Observers | None = None, state: State | None = None
+) -> Outcome:
+    """Link the two graphs of a task by the method named in the settings; a state resumes a run of the EM loop."""
+    observers = observers or Observers()
+    if settings.method != EMEA:
+        return _baseline(prepared, settings, observers)
+    for last in em.rounds(prepared, settings, state, observers.fit):
+        if observers.round is not None:
+            observers.round(last)
+        if not last.final:
+            del last  # frees memory before the next round
+    return em.conclude(last, prepared, settings)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TurnStep(Step):
+    """A turn of a baseline, numbered and timed."""
+
+    turn: Turn
+
+    def record(self) -> dict[str, Any]:
+        """What the turn found, for rounds.jsonl."""
+        pairs, labels = self.turn.beliefs.candidates, self.turn.labels
+        return {"candidates": len(pairs), "labels": len(labels), "changed": round(self.turn.changed, 6)}
+
+    def headline(self) -> str:
+        """How many pairs there are, and how many are new."""
+        return f"{len(self.turn.labels):,} pairs, {self.turn.changed:.1%} of them new"
+
+
+def _baseline(prepared: Prepared, settings: Settings, observers: Observers) -> Outcome:
+    """Run a baseline to its end; the beliefs of its last turn are its answer."""
+    prepared.require_known()
+    device = torch.device("cpu" if settings.device == "mps" else settings.device)  # mps has no float64
+    given, plugin = prepared.given, plugins.find("baselines", settings.method, Baseline)
+    task = replace(
+        prepared.graphs, seeds=prepared.known, validation=given.validation, exclusions=given.exclusions
+    )
+    system = plugin(task, settings.plugin_settings("baselines", settings.method), device)
+    number, started = 0, time.perf_counter()
+
+    def report(progress: Progress) -> None:
+        if observers.fit is not None:
+            observers.fit(Fitting(number, progress, None))
+
+    for last in system.turns(torch.Generator().manual_seed(settings.seed), report):
+        if observers.round is not None:
+            observers.round(TurnStep(number=number, seconds=time.perf_counter() - started, turn=last))
+        number, started = number + 1, time.perf_counter()
+    return Outcome(prepared, settings, _links(last.labels, settings.matching), last.beliefs, None)
+
+
+def _links(labels: Links, settings: MatchingSettings) -> Alignment:
+    """The pairs that a baseline ended with, except those whose entities occur in another pair, too."""
+    alone = (torch.bincount(labels.source)[labels.source] == 1) & (torch.bincount(labels.target)[labels.target] == 1)
+    found = labels[alone & (labels.weight >= settings.minimum)]
+    if settings.precision is not None:
+        found = found[surest(found.weight, settings.precision)]
+    return Alignment(found.source, found.target, found.weight, found.weight.float())

@@ -1,0 +1,108 @@
+"""Problems that can be seen before a run: what makes it impossible, and what makes its result doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from emea import plugins
+from emea.contracts import Encoder
+from emea.data import Graph, Task
+from emea.errors import InputError
+from emea.settings import EMEA, PRESETS, Settings
+
+HALF = 0.5  # of the entities: a run is doubtful if fewer can be reached
+
+
+def check(task: Task, settings: Settings | None = None) -> list[str]:
+    """Warnings, each with its consequence, in the order of the graphs; an `InputError` for what cannot work."""
+    settings = settings or Settings()
+    warnings = [*_settings_warnings(task, settings), *_graph_warnings(task, settings)]
+    if not settings.evidence.counts_values:
+        for side, graph, seeds in _sides(task):
+            warnings += _seed_warnings(side, graph, seeds)
+    return warnings
+
+
+def _sides(task: Task) -> tuple[tuple[str, Graph, Tensor], ...]:
+    return ("source", task.source, task.seeds.source), ("target", task.target, task.seeds.target)
+
+
+def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
+    """What the settings make impossible or doubtful."""
+    structure_alone = not settings.evidence.counts_values
+    for side, graph, _ in _sides(task):
+        if not len(graph.triples) and (structure_alone or not graph.literals.num_rows):
+            held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"
+            raise InputError(f"the {side} graph has {held} relation between entities, so structure cannot link anything")
+    if not len(task.seeds) and structure_alone:
+        raise InputError("there are no known pairs; expected some from --seeds, or from --ratio or --fold with --data")
+    if settings.method == EMEA:
+        encoder = plugins.find("encoders", settings.em.encoder, Encoder)
+        yield from encoder.doubts(settings.encoder_settings(), settings.em.rounds + 1)
+    yield from _idle_settings(settings)
+    unfitted = settings.probability.fit_to == "validation" and settings.probability.sharpness is None
+    if unfitted and not len(task.validation):
+        typical = settings.probability.typical_sharpness
+        yield (
+            f"there are no validation pairs to fit probabilities to; a sharpness of {typical:g} is assumed "
+            "(--set probability.fit_to=seeds hides some seeds for it instead)"
+        )
+
+
+def _idle_settings(settings: Settings) -> Iterator[str]:
+    """Settings of encoders that are not in use, except those of a preset: someone expects them to matter."""
+    presets = [preset.get("encoders", {}) for preset in PRESETS.values()]
+    in_use = settings.em.encoder if settings.method == EMEA else settings.method
+    for name, values in settings.encoders.items():
+        if name != in_use and values not in [preset.get(name) for preset in presets]:
+            yield f"settings of the encoder '{name}' have no effect: '{in_use}' is in use"
+
+
+def _graph_warnings(task: Task, settings: Settings) -> Iterator[str]:
+    """Oddities of the graphs."""
+    for side, graph, _ in _sides(task):
+        if graph.repeated:
+            yield f"the {side} graph has {graph.repeated:,} duplicate triples; each counts once"
+    valued = [graph.literals.num_rows > 0 for _, graph, _ in _sides(task)]
+    if settings.evidence.counts_values and any(valued) and not all(valued):
+        side = "source" if not valued[0] else "target"
+        yield (
+            f"the {side} graph has no values, so names and values cannot be compared; in a table, the column kind says "
+            "which tails are values (literal) and which are entities"
+        )
+
+
+def _seed_warnings(side: str, graph: Graph, seeds: Tensor) -> Iterator[str]:
+    """How much structure the seeds reach."""
+    connected = _with_triple(graph)[seeds]
+    if not bool(connected.any()):
+        raise InputError(f"no seed's {side} occurs in any triple of the {side} graph, so the seeds say nothing")
+    if not bool(connected.all()):
+        yield f"{int((~connected).sum()):,} of {len(seeds):,} seeds have a {side} in no triple; they say nothing"
+    reached = reachable(graph, seeds)
+    if reached < HALF:
+        yield f"{1 - reached:.0%} of the {side} graph's entities have no path to a seed; structure cannot link them"
+
+
+def reachable(graph: Graph, seeds: Tensor) -> float:
+    """Share of the entities that a path of triples, in either direction, connects to a seed."""
+    head, tail = graph.triples[:, 0].numpy(), graph.triples[:, 2].numpy()
+    size = len(graph.entities)
+    _, component = connected_components(
+        coo_matrix((np.ones(len(head), bool), (head, tail)), (size, size)), directed=False
+    )
+    return float(np.isin(component, component[seeds.numpy()]).mean())
+
+
+def _with_triple(graph: Graph) -> Tensor:
+    """Whether each entity occurs in a triple, [entities] bool."""
+    occurs = torch.zeros(len(graph.entities), dtype=torch.bool)
+    occurs[graph.triples[:, 0]] = True
+    occurs[graph.triples[:, 2]] = True
+    return occurs

@@ -1,0 +1,95 @@
+"""Memory and time of a run, estimated before it starts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from emea import plugins
+from emea.candidates.search import rows_at_a_time, used_axes
+from emea.contracts import Encoder, Size
+from emea.errors import NotEnoughMemoryError
+from emea.evidence.prepared import Prepared
+from emea.kernels.devices import free_memory
+from emea.kernels.nearest import multiplies_halves
+from emea.settings import Settings
+
+# Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third.
+INTERPRETER = 0.45e9  # bytes: Python, torch, arrow
+COPIES = 2.0  # of the embeddings in memory at once: themselves, and what an approximate search or the next fit makes
+PAIR = 175  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
+SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
+SEARCH = 1.5  # time of the search over that of its matrix products
+PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
+ROUND_SECONDS = 0.1  # of a round, whatever the size
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will need."""
+
+    pairs: int  # candidate pairs, at most
+    features: int  # length of the embeddings
+    width: int  # columns of the similarity matrix, seen from either side
+    memory: float  # bytes
+    free: float  # bytes
+    seconds: float
+
+
+def estimate(prepared: Prepared, settings: Settings) -> Estimate:
+    """What a run will need on this machine, from the sizes and a short trial of its matrix rate."""
+    graphs = prepared.graphs
+    sources, targets = len(graphs.source.entities), len(graphs.target.entities)
+    encoder = plugins.find("encoders", settings.em.encoder, Encoder)
+    features = encoder.features(settings.encoder_settings())
+    pairs = (sources + targets) * settings.similarity.candidates
+    edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
+    device, width = torch.device(settings.device), max(sources, targets)
+    memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + _block(settings, width)
+    rough = sources * targets > settings.similarity.exact
+    looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
+    kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
+    search = SEARCH * 2 * 2 * sources * targets * looked_at / matrix_rate(looked_at, device, kind)
+    cores = torch.get_num_threads() if device.type == "cpu" else 1
+    fits = settings.em.rounds + 1
+    size = Size(sources + targets, edges, len(prepared.given.seeds))
+    training = encoder.work(settings.encoder_settings(), size, fits) / matrix_rate(features, device)
+    a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
+    seconds = fits * a_round + training
+    return Estimate(pairs, features, width, memory, free_memory(device), seconds)
+
+
+def fitted(settings: Settings, needed: Estimate) -> Settings:
+    """The settings with blocks small enough for the free memory; refused if nothing would fit."""
+    if needed.memory <= needed.free:
+        return settings
+    spare = needed.free - (needed.memory - _block(settings, needed.width))
+    block = int(spare / (4 * needed.width))
+    if block >= SMALLEST_BLOCK:
+        similarity = settings.similarity.model_copy(update={"block": block})
+        return settings.model_copy(update={"similarity": similarity})
+    candidates = max(10, int(settings.similarity.candidates * needed.free / needed.memory / 2))
+    raise NotEnoughMemoryError(
+        f"this run needs about {needed.memory / 1e9:.1f} GB and {needed.free / 1e9:.1f} GB are free; "
+        f"--set similarity.candidates={candidates} with a smaller embedding needs less (see emea encoders)"
+    )
+
+
+def _block(settings: Settings, width: int) -> float:
+    """Bytes of the rows of the similarity matrix that are held at a time."""
+    return 4.0 * rows_at_a_time(settings.similarity, width, torch.device(settings.device)) * width
+
+
+def matrix_rate(features: int, device: torch.device, kind: torch.dtype = torch.float32) -> float:
+    """Floating-point operations per second of a matrix product like those of the search."""
+    left, right = (torch.ones(shape, dtype=kind, device=device) for shape in ((512, features), (features, 4096)))
+    product = torch.empty(512, 4096, dtype=kind, device=device)
+    torch.mm(left, right, out=product)
+    repeats, started = 5, time.perf_counter()
+    for _ in range(repeats):
+        torch.mm(left, right, out=product)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return repeats * 2 * 512 * 4096 * features / (time.perf_counter() - started)

@@ -1,0 +1,115 @@
+"""Reads a finished run folder back and measures it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import torch
+from torch import Tensor
+
+from emea.contracts import Choice
+from emea.data import Alignment, Links, Reference
+from emea.errors import InputError
+from emea.analysis.evaluation import evaluate
+from emea.analysis.measures import Measures
+from emea.analysis.ranking import Answer, by_probability, by_similarity
+from emea.formats import read_pair_names, read_task
+from emea.settings import read_config
+
+
+def evaluate_run(folder: Path, reference: Path) -> Measures:
+    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank."""
+    if not (folder / "settings.toml").exists():
+        raise InputError(f"{folder} is not a run folder: it has no settings.toml")
+    described = read_config(folder / "settings.toml", "run")
+    alignment, candidates, seeds = (
+        _read_table(folder / f"{name}.tsv") for name in ("alignment", "candidates", "seeds")
+    )
+    given = [seeds, *(_read_table(path) for path in folder.glob("validation.tsv"))]
+    known = _named(_counted(read_pair_names(reference)), described)
+    tables = (alignment, candidates, *given, known)
+    source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
+    links, *known_to_run = (Links.build(source(table["source"]), target(table["target"])) for table in (known, *given))
+    _refuse_unfit(links, source, target, [alignment, candidates, *given], reference)
+    keys = [each.keys(len(target.names)) for each in (links, *known_to_run)]
+    if bool(torch.isin(keys[0], torch.cat(keys[1:])).all()):
+        raise InputError(f"{reference}: all of its {len(links):,} pairs were given to the run; none is left to measure")
+    confidence, similarity = (_numbers(alignment[name]) for name in ("confidence", "similarity"))
+    found = Alignment(source(alignment["source"]), target(alignment["target"]), confidence, similarity)
+    pairs = Links.build(source(candidates["source"]), target(candidates["target"]))
+    order = torch.argsort(pairs.keys(len(target.names)))
+    scores = {
+        "similarity": by_similarity(_numbers(candidates["similarity"])[order]),
+        "probability": by_probability(_numbers(candidates["probability"])[order]),
+    }
+    every = torch.ones(max(len(target.names), int(described["targets"])), dtype=torch.bool)
+    given_links = sum(known_to_run[1:], known_to_run[0])
+    subject = Answer(found, pairs.source[order], pairs.target[order], scores, every, given_links)
+    return evaluate(subject, Reference(links))
+
+
+def _counted(pairs: pa.Table) -> pa.Table:
+    """The pairs that are said to be equal."""
+    return pairs.filter(pc.invert(pairs["excluded"])) if "excluded" in pairs.column_names else pairs
+
+
+def _refuse_unfit(links: Links, source: _Ids, target: _Ids, tables: list[pa.Table], path: Path) -> None:
+    """Refuse a reference that is empty, names an entity twice, or mostly entities that the run does not know."""
+    if not len(links):
+        raise InputError(f"{path} holds no pair, expected true pairs")
+    for side, ids, column in (("source", source, links.source), ("target", target, links.target)):
+        count = torch.bincount(column)
+        if int(count.max()) > 1:
+            raise InputError(f"{path}: found {side} '{ids.names[int(count.argmax())]}' twice, expected it once")
+        unknown = column[~torch.isin(column, torch.cat([ids(table[side]) for table in tables]))]
+        if 2 * len(unknown) > len(column):
+            shown = ids.names[int(unknown[0])]
+            raise InputError(
+                f"{path}: the run knows no {side} '{shown}' and {len(unknown) - 1:,} others of {len(column):,}"
+            )
+
+
+def _read_table(path: Path) -> pa.Table:
+    if not path.exists():
+        raise InputError(f"{path} does not exist; expected the files of a finished run")
+    text = {"source": pa.large_string(), "target": pa.large_string()}
+    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
+    return pyarrow.csv.read_csv(
+        path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=text)
+    )
+
+
+def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:
+    """The pairs by name, also where they are given by the numbers of the id folder that the run read."""
+    numeric = pc.all(pc.utf8_is_digit(pairs["source"])).as_py() and pc.all(pc.utf8_is_digit(pairs["target"])).as_py()
+    if not (numeric and pairs.num_rows and "data" in described):
+        return pairs
+    try:
+        task, _, _ = read_task(Path(described["data"]), Choice(ratio=0.0))
+    except InputError:  # a folder without links
+        task, _, _ = read_task(Path(described["data"]), Choice())
+    for side, graph in (("source", task.source), ("target", task.target)):
+        positions = graph.positions(pairs[side].combine_chunks())
+        column = pc.coalesce(graph.entities.take(positions), pairs[side].combine_chunks())
+        pairs = pairs.set_column(pairs.column_names.index(side), side, column)
+    return pairs
+
+
+class _Ids:
+    """Numbers for the names of one side."""
+
+    def __init__(self, columns: list[pa.ChunkedArray]) -> None:
+        chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
+        self.names = pc.unique(pa.chunked_array(chunks, pa.large_string()))
+
+    def __call__(self, column: pa.ChunkedArray) -> Tensor:
+        """The number of each name, [rows]."""
+        return torch.from_numpy(pc.index_in(column, self.names).to_numpy().astype("int64"))
+
+
+def _numbers(column: pa.ChunkedArray) -> Tensor:
+    return torch.from_numpy(column.cast(pa.float64()).to_numpy().copy())

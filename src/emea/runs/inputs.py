@@ -1,0 +1,90 @@
+"""The inputs of a run: where the graphs and known pairs come from, and what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from emea.contracts import Choice
+from emea.errors import InputError, SettingsError
+
+if TYPE_CHECKING:
+    from emea.data import Reference, Task
+
+
+class Inputs(BaseModel):
+    """The inputs of a run, as the table `run` of its settings.toml keeps them; paths are absolute."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    source: Path | None = None
+    target: Path | None = None
+    data: Path | None = None
+    example: str | None = None
+    seeds: Path | None = None
+    ratio: float | None = None
+    split: int = 0
+    fold: int | None = None
+    top_k: int = 50
+    with_seeds: bool = False
+
+    @classmethod
+    def parse(cls, table: dict[str, Any], place: Path) -> Inputs:
+        """The inputs in a settings file's table `run`."""
+        try:
+            return cls(**table)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise SettingsError(f"{place}, run.{problem['loc'][0]}: {problem['msg']}") from error
+
+    def over(self, given: dict[str, Any]) -> Inputs:
+        """The same with some replaced; other graphs bring their own seeds."""
+        other_graphs = {"source", "target", "data"} & set(given)
+        kept = {"top_k": self.top_k, "with_seeds": self.with_seeds} if other_graphs else self.model_dump()
+        if {"seeds", "ratio", "fold"} & set(given):
+            kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}
+        return Inputs(**{**kept, **given})
+
+    def absolute(self) -> Inputs:
+        """The same with absolute paths."""
+        paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds")}
+        return self.model_copy(update={name: path.resolve() for name, path in paths.items() if path is not None})
+
+    def check(self) -> None:
+        """Refuse what cannot be read, before anything else is loaded."""
+        if self.example is not None:
+            return
+        if self.data is not None and self.source is not None:
+            raise SettingsError("found both --data and graph files, expected one of them")
+        if self.data is None:
+            if self.source is None or self.target is None:
+                raise SettingsError("expected two graph files, or --data FOLDER")
+            if self.ratio is not None or self.fold is not None:
+                raise SettingsError("--ratio and --fold require --data")
+        for path in filter(None, (self.source, self.target, self.data, self.seeds)):
+            if not path.exists():
+                raise InputError(f"{path} does not exist; expected a {'folder' if path == self.data else 'file'}")
+        if self.source is not None and self.target is not None and self.source.samefile(self.target):
+            raise InputError(f"{self.source} was given as source and as target, expected two graphs")
+
+    def read(self) -> tuple[Task, Reference | None, str | None]:
+        """The task, its sealed links if they are known, and one line on which layout a folder was found to have."""
+        from emea.examples import read_example
+        from emea.formats import read, read_task
+
+        self.check()
+        if self.example is not None:
+            task, sealed = read_example(self.example)
+            return task, sealed, None
+        if self.data is not None:
+            task, reference, detected = read_task(self.data, Choice(self.ratio, self.split, self.fold, self.seeds))
+            return task, reference, f"{self.data.name}: {detected}"
+        assert self.source is not None
+        assert self.target is not None
+        return read(self.source, self.target, self.seeds), None, None
+
+    def table(self) -> dict[str, Any]:
+        """The table `run`."""
+        return self.model_dump(mode="json", exclude_none=True)

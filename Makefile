@@ -1,9 +1,9 @@
-# `make demo` links two real graphs, `make test` checks everything, `make bench` measures. Each sets itself up.
+# `make demo` links two real graphs, `make test` checks, `make bench` measures. Each installs what it needs into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench fuzz format clean
+.PHONY: demo test test-slow test-all check bench fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -12,7 +12,13 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+# Kills, memory, large fuzzing, quality on the benchmarks.
+test-slow: .venv/installed-dev
+	$(BIN)/python -m pytest -m slow tests
+
+test-all: test test-slow
 
 check: test
 

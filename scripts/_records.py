@@ -1,10 +1,9 @@
-"""What the measuring scripts share: cells kept in JSON as they are measured, and sections of docs/results.md."""
+"""What the measuring scripts share: options, runs that are measured once and kept, and sections of pages in docs."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -13,21 +12,77 @@ from typing import Any
 
 import torch
 
+from emea.kernels.devices import machine
+from emea.runs.store import Cell, Store
+
 REPOSITORY = Path(__file__).parents[1]
+Records = dict[Cell, dict[str, Any]]
 
 
 def commit() -> str:
-    """Of this tree, with a plus where something in it is not committed."""
-    told = [
+    """The commit of this tree, with a plus if src has uncommitted changes."""
+    said = [
         subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
         for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "src"))
     ]
-    return told[0] + "+" * bool(told[1])
+    return said[0] + "+" * bool(said[1])
+
+
+def with_data(about: str | None) -> argparse.ArgumentParser:
+    """A parser for a script that reads the benchmark graphs."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("EMEA_DATA", REPOSITORY / ".data"))
+    parser.add_argument(
+        "data", nargs="?", type=Path, default=default, help="Folder of benchmark graphs (default: EMEA_DATA or .data)."
+    )
+    return parser
+
+
+def measuring(about: str | None, store: str) -> argparse.ArgumentParser:
+    """A parser for a script that measures runs into a store."""
+    parser = with_data(about)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="Device to run on.")
+    parser.add_argument("--minutes", type=float, default=60.0, help="Start no run after this long.")
+    parser.add_argument(
+        "--store", type=Path, default=REPOSITORY / "docs" / store, help="Folder that the runs are kept in."
+    )
+    parser.add_argument("--commit", help="Commit of this tree, if git cannot tell.")
+    parser.add_argument("--page", action="store_true", help="Write the page from the runs, and measure nothing.")
+    return parser
+
+
+def read_records(cells: Iterable[Cell], folder: Path) -> Records:
+    """The runs that are already measured."""
+    store, found = Store(folder), {}
+    for cell in cells:
+        record = store.read(cell.name)
+        if record is not None:
+            found[cell] = record
+    return found
+
+
+def measure_missing(
+    cells: Iterable[Cell], measure: Callable[[Cell], dict[str, Any]], chosen: argparse.Namespace
+) -> None:
+    """Measure each run that is missing, as long as there is time, and keep it at once."""
+    store, begun = Store(chosen.store), time.monotonic()
+    made_by = {
+        "commit": chosen.commit or commit(),
+        "machine": f"torch {torch.__version__}, {machine(torch.device(chosen.device))}",
+    }
+    for cell in cells:
+        if store.read(cell.name) is not None:
+            continue
+        if time.monotonic() - begun > 60 * chosen.minutes:
+            break
+        record = {**made_by, **measure(cell)}
+        store.write(cell.name, record)
+        print(f"{cell.name}: {record['shown']}", flush=True)
 
 
 def write_sections(text: str) -> None:
-    """Put sections into docs/results.md, each in the place of the one with its heading, or at the end; what stands
-    before the first heading, if anything, begins the page."""
+    """Write sections into docs/results.md, each in place of the one with its heading, or at the end; text before the
+    first heading replaces the start of the page."""
     path = REPOSITORY / "docs" / "results.md"
     start, *sections = path.read_text(encoding="utf-8").split("\n## ")
     new_start, *new = f"\n{text}".split("\n## ")
@@ -40,51 +95,7 @@ def write_sections(text: str) -> None:
 
 
 def write_block(path: Path, name: str, text: str) -> None:
-    """Put a text between the comments that mark its place in a page."""
+    """Write a text between the comments that mark its place in a page."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     path.write_text(f"{before}{begin}{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
-
-
-def options(about: str | None, cells: str, preset: str | None = None) -> argparse.Namespace:
-    """The options of a script that measures cells, by a preset where it names one."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=REPOSITORY / ".data")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--minutes", type=float, default=60.0, help="no cell is begun after this")
-    parser.add_argument("--cells", type=Path, default=REPOSITORY / "docs" / cells)
-    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
-    parser.add_argument("--commit", help="of this tree, where git cannot tell")
-    if preset is not None:
-        parser.add_argument("--preset", default=preset)
-    chosen = parser.parse_args()
-    chosen.commit = chosen.commit or commit()
-    return chosen
-
-
-def read_cells(path: Path) -> dict[str, Any]:
-    """What was measured before, by name."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else {}
-    return found
-
-
-def machine(device: str) -> str:
-    """The kind of machine, in words."""
-    card = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
-    return f"torch {torch.__version__}, {card}"
-
-
-def measure_missing(
-    names: Iterable[str], measure: Callable[[str], dict[str, Any]], chosen: argparse.Namespace
-) -> dict[str, Any]:
-    """Measure each cell that is missing, within the time, and keep it at once; returns all that are measured."""
-    cells, begun = read_cells(chosen.cells), time.monotonic()
-    for name in names:
-        if name in cells:
-            continue
-        if time.monotonic() - begun > 60 * chosen.minutes:
-            break
-        cells[name] = {"commit": chosen.commit, "machine": machine(chosen.device), **measure(name)}
-        chosen.cells.write_text(json.dumps({"cells": cells}, indent=1) + "\n", encoding="utf-8")
-        print(f"{name}: {cells[name]['shown']}", flush=True)
-    return cells

@@ -1,22 +1,23 @@
-"""Writes the part of docs/results.md on the paper's models, from what `emea reproduce` measured for docs/reproduce.
+"""Writes the section on the paper's models in docs/results.md, from the runs that `emea reproduce` measured.
 
-    python scripts/models.py [DATA]
-
-DATA is the folder of benchmark graphs, by default .data.
+python scripts/models.py [DATA]
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from _records import REPOSITORY, write_sections
-from emea.reproduce._cells import POOL, Cell, Measured, Plan, System
+from _records import REPOSITORY, with_data, write_sections
+from emea.report.tables import Rows, markdown_table
+from emea.reproduce._cells import Measured, Plan
+from emea.reproduce._hits import POOL
+from emea.reproduce._pages import NOT_MEASURED, shown_p
 from emea.reproduce._systems import EMEA_SUP, MODELS, RREA_LONG, alone, guided
+from emea.runs.store import Cell, System
 
 SPLIT, SET = 0, "zh_en"
-GOALS: list[tuple[System, float, str]] = [  # what is run, with which share of the labels, and what we set ourselves
+GOALS: list[tuple[System, float, str]] = [  # what is run, with which share of the links as seeds, and our goal
     (alone("RREA"), 0.05, ".41"),
     (alone("RREA"), 0.3, ".715"),
     (alone("RREA", "semi"), 0.3, ".79"),
@@ -32,19 +33,29 @@ COMPARED = [(EMEA_SUP, RREA_LONG), *((guided(name), alone(name)) for name in MOD
 COMPARED_AT = 0.05
 
 
-def goals(measured: Measured) -> Iterator[str]:
-    """A line for each goal."""
-    yield "| run | seeds | Hit@1, test targets | goal | Hit@10 | MRR | Hit@1, all targets | time | command |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+def goals(measured: Measured) -> Rows:
+    """A row for each goal."""
+    rows: Rows = []
     for system, ratio, goal in GOALS:
-        head = f"| {system.name} | {ratio:.0%} |"
+        tested = hit_at_10 = mrr = every = seconds = NOT_MEASURED
         for run in measured.runs(system, SET, ratio):
-            tested, every = (run["ranking"][pool][system.decoding] for pool in (POOL, "all targets"))
-            figures = [f"{tested['hit@1']:.3f}", goal, f"{tested['hit@10']:.3f}", f"{tested['mrr']:.3f}"]
-            figures += [f"{every['hit@1']:.3f}", f"{run['seconds']:.1f} s", f"`{command(system, ratio)}`"]
-            yield f"{head} {' | '.join(figures)} |"
-        if not measured.runs(system, SET, ratio):
-            yield f"{head} not measured | {goal} | | | | | `{command(system, ratio)}` |"
+            found, whole = (run["ranking"][pool][system.decoding] for pool in (POOL, "all targets"))
+            tested, hit_at_10, mrr = (f"{found[key]:.3f}" for key in ("hit@1", "hit@10", "mrr"))
+            every, seconds = f"{whole['hit@1']:.3f}", f"{run['seconds']:.1f} s"
+        rows.append(
+            {
+                "run": system.name,
+                "seeds": f"{ratio:.0%}",
+                "Hit@1, test targets": tested,
+                "our goal": goal,
+                "Hit@10": hit_at_10,
+                "MRR": mrr,
+                "Hit@1, all targets": every,
+                "time": seconds,
+                "command": f"`{command(system, ratio)}`",
+            }
+        )
+    return rows
 
 
 def command(system: System, ratio: float) -> str:
@@ -54,22 +65,19 @@ def command(system: System, ratio: float) -> str:
 
 
 def comparisons(measured: Measured) -> Iterator[str]:
-    """A line for each pair of systems that are compared."""
+    """A line for each two systems that are compared."""
     for one, other in COMPARED:
         hits, p_value = (ask(one, other, SET, COMPARED_AT) for ask in (measured.both, measured.p_value))
         if hits is None or p_value is None:
-            yield f"- {one.name} against {other.name}: not measured"
+            yield f"- {one.name} against {other.name}: {NOT_MEASURED}"
             continue
-        told = "p < 1e-9" if p_value < 1e-9 else f"p = {p_value:.2g}"
+        p = shown_p(p_value) if p_value < 1e-9 else f"= {shown_p(p_value)}"
         points = f"{hits[0]:.3f} and {hits[1]:.3f}, {100 * (hits[0] - hits[1]):+.1f} points"
-        yield f"- {one.name} against {other.name}: {points}, {told}"
+        yield f"- {one.name} against {other.name}: {points}, p {p}"
 
 
-def main() -> None:
-    """Read the cells and write the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=REPOSITORY / ".data")
-    data = parser.parse_args().data
+def page(data: Path) -> str:
+    """The section of docs/results.md."""
     ratios = sorted({ratio for _, ratio, _ in GOALS})
     plan = Plan((data / "dbp15k" / SET,), tuple(ratios), (SPLIT,), (), "cpu", REPOSITORY / "docs" / "reproduce")
     measured = Measured(plan)
@@ -77,20 +85,24 @@ def main() -> None:
     cells += [Cell(system, SET, COMPARED_AT, SPLIT) for pair in COMPARED for system in pair]
     for cell in cells:
         measured.load(cell)
-    write_sections(f"""## The paper's models on DBP15K {SET}, split {SPLIT}
+    return f"""## The paper's models on DBP15K {SET}, split {SPLIT}
 
-Made by `python scripts/models.py` from the cells of [reproduce](reproduce/overview.md), by nothing else;
-{measured.machines(cells)}.
-Ranked by CSLS, the encoder alone, blind: training sees the seeds, the probabilities are fitted to the 100 validation
-pairs, unlabelled are all other entities of both graphs. *goal* is what we set ourselves. Time is without reading files
-and evaluation; a process's first run, and those that share its first fit, include the start of the device.
+Generated by `python scripts/models.py` from the runs of [reproduce](reproduce/overview.md); {measured.machines(cells)}.
+Ranked by CSLS, that is, by the encoder alone. Blind: training sees the seeds, probabilities are fitted to the 100
+validation pairs, and all other entities of both graphs are unlabelled. The time excludes reading files and evaluation;
+it includes starting the device for the first run of a process and for runs that share its first fit.
 
-{chr(10).join(goals(measured))}
+{markdown_table(goals(measured))}
 
-With EMEA and without, {COMPARED_AT:.0%} of the labels, Hit@1; paired two-tailed t-test on the reciprocal ranks:
+With EMEA and without, {COMPARED_AT:.0%} seeds, Hit@1; paired two-tailed t-test on reciprocal ranks:
 
 {chr(10).join(comparisons(measured))}
-""")
+"""
+
+
+def main() -> None:
+    """Write the section."""
+    write_sections(page(with_data(__doc__).parse_args().data))
 
 
 if __name__ == "__main__":

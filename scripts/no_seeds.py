@@ -1,9 +1,9 @@
-"""Measures links found without seeds, and writes their part of docs/results.md.
+"""Measures the links found without seeds, and writes their section of docs/results.md.
 
-    python scripts/no_seeds.py [DATA]    # DATA: the folder of benchmark graphs, by default .data
+    python scripts/no_seeds.py [DATA]
 
 Each set is linked by `emea align SOURCE TARGET` with default settings. *strict* counts every link from an entity whose
-class occurs in the reference; entities of other classes are left out, as nobody said which of them are the same.
+class occurs in the reference; entities of other classes are left out, because the reference says nothing about them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from _records import commit, write_sections
+from _records import commit, with_data, write_sections
 from emea import Graph, read_example
 from emea.data import Links, Task
 from emea.formats import read_graph, read_pairs
 from emea.formats.rdf import RDF
+from emea.report.tables import Rows, markdown_table
 
 EMEA = str(Path(sys.executable).with_name("emea"))
 FIRST_NAMES = [
@@ -72,7 +73,7 @@ def types(graph: Graph) -> dict[str, str]:
 
 
 def world(folder: Path) -> Case:
-    """The example: CLDR with German labels, GeoNames with English ones."""
+    """The example, with German labels in CLDR and English ones in GeoNames."""
     task, reference = read_example("world", seeds=1)
     links = reference.open() + task.seeds
     paths = []
@@ -84,8 +85,8 @@ def world(folder: Path) -> Case:
 
 
 def registers(folder: Path) -> Case:
-    """Made up: two registers of people and firms, a third of which the other register does not have. Names are written
-    in two orders, one in four with a slip of the pen, and days of birth are missing here and there."""
+    """Two synthetic registers of people and firms; a third of each is missing from the other. Names are written in two
+    orders, one in four with a typing error, and some dates of birth are missing."""
     draw = random.Random(0)
     people = [
         (draw.choice(FIRST_NAMES), draw.choice(LAST_NAMES), draw.randrange(20_000), draw.randrange(120))
@@ -114,13 +115,13 @@ def registers(folder: Path) -> Case:
 
 
 def slipped(name: str, draw: random.Random) -> str:
-    """The name, in one of four cases with two letters changed over."""
+    """The name, one time in four with two neighbouring letters swapped."""
     place = draw.randrange(1, len(name) - 1)
     return name if draw.random() < 0.75 else name[:place] + name[place + 1] + name[place] + name[place + 2 :]
 
 
 def kinds(task: Task) -> dict[str, str]:
-    """What each source is, as CLDR says it."""
+    """The kind of each source, according to CLDR."""
     table, entities = task.source.literals, task.source.entities.to_pylist()
     kind = [name.endswith("kind") for name in task.source.attributes.to_pylist()].index(True)
     rows = zip(*(table[name].to_pylist() for name in ("entity", "attribute", "value")), strict=True)
@@ -133,8 +134,8 @@ def names(links: Links, source: Graph, target: Graph) -> set[tuple[str, str]]:
     return set(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def measure(case: Case, folder: Path) -> list[str]:
-    """Rows of the table: all classes of the reference together, and each alone where there are several."""
+def measure(case: Case, folder: Path) -> Rows:
+    """A row for all classes of the reference together and, for the example, one for each class."""
     started = time.perf_counter()
     out = folder / case.name.replace("/", "-")
     files = [str(case.source), str(case.target)]
@@ -152,38 +153,36 @@ def measure(case: Case, folder: Path) -> list[str]:
     return [row(label, case, found, wanted, taken) for label, wanted, taken in rows]
 
 
-def row(label: str, case: Case, found: set[tuple[str, str]], wanted: set[str], seconds: str) -> str:
-    """Precision, recall and F1 of the links from entities of some classes: known sources, then strict."""
+def row(label: str, case: Case, found: set[tuple[str, str]], wanted: set[str], seconds: str) -> dict[str, str]:
+    """Precision, recall and F1 of the links from entities of some classes, in both readings."""
     known = {source for source, _ in case.truth}
     truth = {pair for pair in case.truth if case.classes.get(pair[0], "?") in wanted}
     strict = {pair for pair in found if case.classes.get(pair[0], "?") in wanted}
-    cells = []
-    for links in ({pair for pair in strict if pair[0] in known}, strict):
+    cells = {"set": label, "true links": f"{len(truth):,}"}
+    for reading, links in (("known sources", {pair for pair in strict if pair[0] in known}), ("strict", strict)):
         right = len(links & truth)
         precision, recall = right / max(1, len(links)), right / len(truth)
-        cells.append(f"{precision:.3f} / {recall:.3f} / {2 * right / (len(links) + len(truth)):.3f}")
-    return f"| {label} | {len(truth):,} | {' | '.join(cells)} | {seconds} |"
+        cells[reading] = f"{precision:.3f} / {recall:.3f} / {2 * right / (len(links) + len(truth)):.3f}"
+    return {**cells, "time": seconds}
 
 
 def main() -> None:
     """Measure all sets and write the section."""
-    data = Path(sys.argv[1] if sys.argv[1:] else ".data")
+    data = with_data(__doc__).parse_args().data
     with tempfile.TemporaryDirectory() as folder:
-        made_up = registers(Path(folder))
-        without = replace(made_up, name="· without the rule `disagreement`", options=("--set", "em.rules=paris"))
-        cases = [*oaei(data), world(Path(folder)), made_up, without]
-        rows = [line for case in cases for line in measure(case, Path(folder))]
+        synthetic = registers(Path(folder))
+        without = replace(synthetic, name="· without the rule `disagreement`", options=("--set", "em.rules=paris"))
+        cases = [*oaei(data), world(Path(folder)), synthetic, without]
+        rows = [row for case in cases for row in measure(case, Path(folder))]
     write_sections(f"""## Without seeds
 
-Made by `python scripts/no_seeds.py`, by nothing else, at commit {commit()}; `emea align SOURCE TARGET`,
-default settings, no known pair: names and values start the loop. Precision / recall / F1 in both readings; *strict*
-counts every link from an entity whose class the reference has. *world* is CLDR with German labels and GeoNames with
-English ones; its languages and zones have little but structure, and not all entities of CLDR are in GeoNames. *two
-registers* is made up: people and firms, a third of which the other register does not have.
+Generated by `python scripts/no_seeds.py`; measured at commit {commit()}. `emea align SOURCE TARGET` with default
+settings and no known pairs: names and values start the loop. Precision / recall / F1 in both readings; *strict* counts
+every link from an entity whose class occurs in the reference. *world* is CLDR with German labels and GeoNames with
+English ones; its languages and zones have little more than structure, and not all entities of CLDR are in GeoNames.
+*two registers* is synthetic: people and firms, a third of them missing from the other register.
 
-| set | true links | known sources | strict | time |
-|---|---|---|---|---|
-{chr(10).join(rows)}
+{markdown_table(rows)}
 """)
 
 

@@ -1,4 +1,4 @@
-"""Files that are read well, for the fuzzer to break."""
+"""Valid files for the fuzzer to break."""
 
 RDF_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE rdf:RDF [<!ENTITY xsd "http://www.w3.org/2001/XMLSchema#">]>

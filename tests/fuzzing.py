@@ -32,7 +32,7 @@ INTERESTING = [
 
 @dataclass(frozen=True)
 class Subject:
-    """Something that reads files: those it reads well, and how it is asked to."""
+    """Something that reads files: valid files, and how to read them."""
 
     name: str
     files: Mapping[str, bytes]
@@ -40,7 +40,7 @@ class Subject:
 
 
 def run_case(seed: int, folder: Path) -> str:
-    """Break one file of one subject and read it: the name of the subject; anything but an EmeaError escapes."""
+    """Break one file of a subject and read it; return the subject's name. Only an EmeaError is caught."""
     choice = random.Random(seed)
     subject = choice.choice(subjects())
     broken = choice.choice(sorted(subject.files))
@@ -52,7 +52,7 @@ def run_case(seed: int, folder: Path) -> str:
         subject.run(folder)
     except EmeaError as error:
         if isinstance(error, InputError) and "\n" in str(error):
-            raise AssertionError(f"seed {seed}: found {str(error)!r}, expected a message of one line") from error
+            raise AssertionError(f"seed {seed}: found {str(error)!r}, expected a one-line message") from error
     except BaseException as error:
         error.add_note(f"repeat with: python scripts/fuzz.py --cases 1 --seed {seed}")
         raise
@@ -86,7 +86,7 @@ MUTATIONS: list[Callable[[bytes, bytes, random.Random], bytes]] = [
 
 
 def _mutated_file(name: str, content: bytes, choice: random.Random) -> bytes:
-    """Broken as it stands, or, where it is packed, also inside; sometimes cut off."""
+    """Mutated as it is or, if compressed, sometimes inside; sometimes truncated."""
     if choice.random() < 0.1:
         return content[: choice.randint(0, len(content))]
     if name.endswith(".gz") and choice.random() < 0.5:
@@ -96,7 +96,7 @@ def _mutated_file(name: str, content: bytes, choice: random.Random) -> bytes:
 
 @cache
 def subjects() -> list[Subject]:
-    """All readers with files they read, made by their own writers or by hand."""
+    """All readers with valid files, made by their own writers or by hand."""
     return [*_graphs(), *_pairs(), *_folders(), *_settings()]
 
 
@@ -138,7 +138,7 @@ def _settings() -> list[Subject]:
 
 
 def _written(contract: type[Format], attribute: str, write: Callable[[Format, Path], None]) -> dict[str, bytes]:
-    """A file for each suffix, plain and packed, as the formats of a contract write it."""
+    """A file for each suffix, plain and compressed, written by the formats that fulfil a contract."""
     files = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in plugins.names("formats"):
@@ -193,7 +193,7 @@ def _pair_reader(name: str) -> Callable[[Path], object]:
 
 
 def _converter(name: str, ending: str) -> Callable[[Path], object]:
-    """Converts, and refuses half-written files."""
+    """Converts a file, and checks that a failure leaves no file behind."""
 
     def run(folder: Path) -> None:
         target = folder / "converted" / f"out.{ending}"

@@ -9,26 +9,27 @@ import torch
 from typer.testing import CliRunner
 
 from emea import bench
+from emea.bench import _measuring, _stages
 from emea.cli import app
 from emea.data import Task
 from emea.errors import InputError
 
 CPU = torch.device("cpu")
-LIMITS = bench.Limits(bytes_per_second=1e10, flops_per_second=1e11)
+LIMITS = _measuring.Limits(bytes_per_second=1e10, flops_per_second=1e11)
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Task:
     """Graphs that take no time."""
     for name, value in {"ENTITIES": 60, "TRIPLES": 200, "RELATIONS": 5, "SEEDS": 20}.items():
-        monkeypatch.setattr(bench, name, value)
+        monkeypatch.setattr(_stages, name, value)
     monkeypatch.setattr(bench, "measure_limits", lambda _: LIMITS)
     monkeypatch.setattr(bench, "startup", lambda _: {"python": 0.1})
-    return bench.synthetic()
+    return _stages.synthetic()
 
 
 def test_the_synthetic_graphs_are_the_same_every_time_and_overlap(small: Task) -> None:
-    again = bench.synthetic()
+    again = _stages.synthetic()
     for one, other in ((small.source, again.source), (small.target, again.target)):
         assert np.array_equal(one.triples.numpy(), other.triples.numpy())
         assert len(one.entities) == 60
@@ -50,9 +51,9 @@ def test_every_stage_is_measured(small: Task) -> None:
 
 def test_a_stage_is_measured_after_a_warm_up_and_by_its_count(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, calls = iter(range(0, 1000, 6)), []
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
-    stage = bench.Stage("nap", lambda: calls.append(1), work=3e10, unit="byte", count=3)
-    found = bench.measure(stage, LIMITS, CPU, repeats=5)
+    monkeypatch.setattr(_measuring.time, "perf_counter", lambda: next(clock))
+    stage = _measuring.Stage("nap", lambda: calls.append(1), work=3e10, unit="byte", count=3)
+    found = _measuring.measure(stage, LIMITS, CPU, repeats=5)
     assert len(calls) == 6
     assert found.seconds == found.fastest == found.slowest == 2.0
     assert found.work_per_second == 1.5e10
@@ -78,7 +79,7 @@ def test_results_are_written_and_compared(small: Task, tmp_path: Path) -> None:
 def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     path.write_text(text)
-    with pytest.raises(InputError, match="is no result of emea bench"):
+    with pytest.raises(InputError, match="is not a result of emea bench"):
         bench.read_bench(path)
     with pytest.raises(InputError):
         bench.read_bench(tmp_path / "nothing.json")

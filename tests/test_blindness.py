@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from emea import align, evaluate
 from emea.data import Graph, Links, Reference, Task
-from emea.method.em import align
-from emea.analysis.evaluation import evaluate
+from emea.evidence.prepared import prepare
 from emea.examples import read_example
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
@@ -18,7 +18,7 @@ BLIND_FILES = (
     "alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt",
     "seeds.tsv",
 )  # fmt: skip
-QUICK = ["em.rounds=2"]
+QUICK = ["em.rounds=2", "encoders.propagation.dimension=64", "encoders.propagation.paths=128"]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def world() -> tuple[Task, Reference]:
 
 def written(task: Task, reference: Reference, folder: Path, settings: Settings) -> dict[str, bytes]:
     folder.mkdir()
-    run(task, settings, folder, inputs=Inputs(), reference=reference)
+    run(prepare(task, settings.evidence), settings, folder, inputs=Inputs(), reference=reference)
     assert (folder / "metrics.json").exists()
     return {name: (folder / name).read_bytes() for name in BLIND_FILES}
 
@@ -63,7 +63,7 @@ def renamed(graph: Graph, draw: np.random.Generator) -> tuple[Graph, np.ndarray]
 
 def hit(task: Task, reference: Links, seed: int) -> float:
     result = align(task, load(assignments=QUICK, seed=seed))
-    return float(evaluate(result, Reference(reference))["ranking"]["all targets"]["probability"]["hit@1"])
+    return evaluate(result, Reference(reference)).ranking["all targets"]["probability"].hit_at_1
 
 
 def test_random_names_and_ids_move_hits_no_more_than_the_run_seed(world: tuple[Task, Reference]) -> None:
@@ -100,6 +100,6 @@ def test_twins_are_never_told_apart() -> None:
     result = align(task, load(assignments=["em.rounds=1", "matching.minimum=0"]))
     assert not torch.isin(torch.tensor([2, 3]), result.alignment.target).any()
     measured = evaluate(result, Reference(Links.build(torch.tensor([2]), torch.tensor([2]))))
-    values = measured["ranking"]["all targets"]["probability"]
-    assert values["hit@1"] == 0.0
-    assert values["hit@1 shared"] == pytest.approx(0.5)
+    values = measured.ranking["all targets"]["probability"]
+    assert values.hit_at_1 == 0.0
+    assert values.hit_at_1_shared == pytest.approx(0.5)

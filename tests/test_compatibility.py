@@ -11,8 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.method.compatibility import SMALLEST_WEIGHT, Factors, combine, labels, learn_weights, refine, widen
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
+from emea.method.compatibility import (
+    NONE,
+    SMALLEST_WEIGHT,
+    UNDECIDED,
+    Factors,
+    combine,
+    labels,
+    learn_weights,
+    refine,
+    widen,
+)
 from emea.rules.paris import PARIS, PARISSettings
 
 SMALL = settings(max_examples=40, derandomize=True)
@@ -347,6 +357,29 @@ def test_a_rule_that_the_samples_contradict_leaves_the_other_weights_as_they_wou
     alone = learn_weights([(Factors(drawn.candidates, first[:, None], 0.1), sample)])
     assert weights[1].item() == SMALLEST_WEIGHT
     assert weights[0].item() == pytest.approx(alone[0].item(), abs=5 * SMALLEST_WEIGHT)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("none", [0.0, 0.1])
+def test_undecided_entities_do_not_count_for_the_weights(sides: int, none: float) -> None:
+    """Every third entity is tied: the weights are those of the others alone, as if it were not there."""
+    generator, entities, width = torch.Generator().manual_seed(3), 90, 3
+    tied = torch.arange(entities) % 3 == 1
+    every, others, unlike = [], [], []
+    for _ in range(sides):
+        factors = random_factors(generator, entities, width, 2, none=none)
+        sample = torch.tensor(draw_samples(factors, (3.0, 1.0), width, generator))
+        every.append((factors, torch.where(tied, UNDECIDED, sample)))
+        unlike.append((factors, torch.where(tied, NONE, sample)))
+        rows = [row for row in range(entities * width) if not tied[row // width]]
+        place = {row: new for new, row in enumerate(rows)}
+        pairs = [(new // width, new) for new in range(len(rows))]
+        kept = Factors(candidates_of(pairs, len(rows) // width, len(rows)), factors.values[rows], none)
+        others.append((kept, torch.tensor([place.get(row, NONE) for row in sample[~tied].tolist()])))
+    found, expected = learn_weights(every), learn_weights(others)
+    assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-6)
+    assert stationary(others, found, 1.0) == pytest.approx([0.0, 0.0], abs=1e-3)
+    assert float((learn_weights(unlike) - found).abs().min()) > 0.2  # those without a counterpart do count
 
 
 def labelled(factors: Factors, weights: Tensor, proposal: Tensor) -> list[int]:

@@ -1,41 +1,80 @@
 """What every plug-in must fulfil, run over every plug-in found."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 import torch
+from torch import Tensor
 
 from emea import plugins
-from emea.contracts import AlignmentWriter, Encoder, Format, GraphReader, PairReader, Rule, TaskReader
-from emea.data import Candidates, Claims, Counterparts, Embeddings, Graph, Links, Task
+from emea.contracts import (
+    AlignmentWriter,
+    Baseline,
+    Encoder,
+    Format,
+    GraphReader,
+    PairReader,
+    Plugin,
+    Progress,
+    Rule,
+    TaskReader,
+    Turn,
+    TwoSidedRule,
+    unreported,
+)
+from emea.data import LITERAL_SCHEMA, Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import SettingsError
-from emea.settings import load
+from emea.evidence.prepared import Prepared, prepare
+from emea.settings import EvidenceSettings, load
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    """Two random graphs, the target a renamed copy of the source with a few more entities."""
+def prepared() -> Prepared:
+    """Two random graphs, the target a renamed copy of the source with a few more entities; all entities have values."""
     generator = torch.Generator().manual_seed(1)
     triples = torch.stack([torch.randint(30, (90,), generator=generator) for _ in range(3)], 1)
     triples[:, 1] %= 4
     renamed = torch.randperm(30, generator=generator)
     copy = torch.stack([renamed[triples[:, 0]], 3 - triples[:, 1], renamed[triples[:, 2]]], 1)
     extra = torch.tensor([[30, 0, 31], [31, 1, 32]])
-    source = Graph.build([f"s{i:02}" for i in range(30)], list("abcd"), triples)
-    target = Graph.build([f"t{i:02}" for i in range(33)], list("wxyz"), torch.cat([copy, extra]))
-    own = claims(torch.arange(30), 30), claims(torch.cat([renamed, torch.arange(30, 33)]), 33)
-    source, target = (replace(graph, claims=each) for graph, each in zip((source, target), own, strict=True))
-    return Task(source, target, Links.build(torch.arange(8), renamed[:8]), Links.empty())
+    source = Graph.build(
+        [f"s{i:02}" for i in range(30)],
+        list("abcd"),
+        triples,
+        attributes=["code", "group"],
+        literals=literals(list(range(30))),
+    )
+    target = Graph.build(
+        [f"t{i:02}" for i in range(33)],
+        list("wxyz"),
+        torch.cat([copy, extra]),
+        attributes=["class", "number"],
+        literals=literals([*renamed.tolist(), 30, 31, 32], first=1),
+    )
+    given = Task(source, target, Links.build(torch.arange(8), renamed[:8]))
+    return prepare(given, EvidenceSettings(kind="literals"))
 
 
-def claims(entity: torch.Tensor, entities: int) -> Claims:
-    """Two values of each entity, by the place that it is named at; from 30 on nobody else has them."""
-    value = torch.cat([torch.arange(len(entity)), 30 + torch.arange(len(entity))])
-    value[torch.cat([torch.arange(len(entity)) >= 30] * 2)] = -1
-    attribute = torch.arange(2).repeat_interleave(len(entity))
-    return Claims(entity.repeat(2), attribute, value, torch.ones(len(value)).double(), entities, 2, 60)
+def literals(entities: Sequence[int], first: int = 0) -> pa.Table:
+    """Two values of each entity, by its place in the list: one of its own and one that six share. From place 30 on
+    nobody else has the former. `first` is the attribute of the former."""
+    rows = [(entity, first, f"code {place}", "", "") for place, entity in enumerate(entities)]
+    rows += [(entity, 1 - first, f"group {place % 5}", "", "") for place, entity in enumerate(entities)]
+    return pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def task(prepared: Prepared) -> Task:
+    """The graphs with their values, and seeds."""
+    graphs = prepared.graphs
+    for graph in (graphs.source, graphs.target):
+        assert 0 < int((~graph.linkable).sum()) < len(graph.entities)
+    return replace(graphs, seeds=prepared.given.seeds)
 
 
 def beliefs(task: Task) -> Counterparts:
@@ -66,7 +105,7 @@ def space(task: Task) -> Embeddings:
 
 @pytest.mark.parametrize("name", plugins.names("encoders"))
 class TestEncoder:
-    def build(self, name: str, task: Task) -> Encoder:
+    def build(self, name: str, task: Task) -> Encoder[Any]:
         plugin = plugins.find("encoders", name, Encoder)
         short = {"epochs": 40, "more_epochs": 10}  # of those that train
         settings = plugin.Settings(
@@ -92,6 +131,16 @@ class TestEncoder:
         assert torch.equal(first.source, second.source)
         assert torch.equal(first.target, second.target)
 
+    def test_being_watched_changes_nothing(self, name: str, task: Task) -> None:
+        reports: list[Progress] = []
+        seen, unseen = (
+            self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(3), report)
+            for report in (reports.append, unreported)
+        )
+        assert torch.equal(seen.source, unseen.source)
+        assert torch.equal(seen.target, unseen.target)
+        assert all(isinstance(each, Progress) and each.epoch <= each.epochs for each in reports)
+
     def test_seeds_end_nearer_than_other_pairs(self, name: str, task: Task) -> None:
         embeddings = self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(0))
         cosine = embeddings.source @ embeddings.target.T
@@ -100,7 +149,7 @@ class TestEncoder:
 
 @pytest.mark.parametrize("name", plugins.names("rules"))
 class TestRule:
-    def build(self, name: str, task: Task) -> Rule:
+    def build(self, name: str, task: Task) -> Rule[Any]:
         plugin = plugins.find("rules", name, Rule)
         return plugin(task, plugin.Settings(), CPU)
 
@@ -121,22 +170,89 @@ class TestRule:
         factors = self.build(name, task).factors(known, space(task)).reshape(*certain.shape, -1).sum(2)
         assert factors[task.seeds.source, task.seeds.target].mean() > factors.mean()
 
-    def test_one_look_of_a_twofold_rule_tells_what_two_would(self, name: str, task: Task) -> None:
+    def test_one_look_of_a_two_sided_rule_tells_what_two_would(self, name: str, task: Task) -> None:
         rule, believed, where = self.build(name, task), beliefs(task), space(task)
-        if rule.twofold:
+        if isinstance(rule, TwoSidedRule):
             ahead, back = rule.factors_both_ways(believed, where)
             torch.testing.assert_close(ahead, rule.factors(believed, where))
             turned = self.build(name, task.swap()).factors(believed.swap(), where.swap())
             torch.testing.assert_close(back, turned)
         else:
-            with pytest.raises(NotImplementedError):
-                rule.factors_both_ways(believed, where)
+            assert not hasattr(rule, "factors_both_ways"), "the loop asks two-sided rules only"
 
     def test_asking_changes_nothing(self, name: str, task: Task) -> None:
         rule, believed = self.build(name, task), beliefs(task)
         before = believed.forward.clone()
         assert torch.equal(rule.factors(believed, space(task)), rule.factors(believed, space(task)))
         assert torch.equal(before, believed.forward)
+
+
+@pytest.mark.parametrize("name", plugins.names("baselines"))
+class TestBaseline:
+    def turns(self, name: str, prepared: Prepared, exclusions: Links | None = None) -> list[Turn]:
+        plugin = plugins.find("baselines", name, Baseline)
+        short = {"settings": {"epochs": 40, "more_epochs": 10}}  # of those that have an encoder
+        settings = plugin.Settings(
+            **{key: value for key, value in short.items() if key in plugin.Settings.model_fields}
+        )
+        graphs = replace(prepared.graphs, seeds=prepared.known, exclusions=exclusions or Links.empty())
+        reports: list[Progress] = []
+        turns = list(plugin(graphs, settings, CPU).turns(torch.Generator().manual_seed(5), reports.append))
+        assert all(isinstance(each, Progress) for each in reports)
+        return turns
+
+    def test_every_turn_tells_what_it_came_to(self, name: str, prepared: Prepared) -> None:
+        turns = self.turns(name, prepared)
+        assert turns
+        assert all(isinstance(turn, Turn) for turn in turns)
+        assert all(0 <= turn.changed <= 1 for turn in turns)
+        assert len(turns[-1].labels) > 5
+
+    def test_beliefs_are_finite_and_within_0_and_1(self, name: str, prepared: Prepared) -> None:
+        sizes = len(prepared.graphs.source.entities), len(prepared.graphs.target.entities)
+        for turn in self.turns(name, prepared):
+            believed, pairs = turn.beliefs, turn.beliefs.candidates
+            assert (pairs.sources, pairs.targets) == sizes
+            assert len(believed.forward) == len(believed.backward) == len(pairs)
+            assert (len(believed.source_none), len(believed.target_none)) == sizes
+            masses = (believed.forward, believed.backward, believed.source_none, believed.target_none)
+            for values in (*masses, turn.labels.weight):
+                assert bool(torch.isfinite(values).all())
+                assert bool(((values >= 0) & (values <= 1)).all())
+
+    def test_labels_are_of_linkable_entities_and_never_of_seeds(self, name: str, prepared: Prepared) -> None:
+        known, graphs = prepared.known, prepared.graphs
+        for turn in self.turns(name, prepared):
+            for pairs in (turn.labels, turn.beliefs.candidates):
+                assert bool(graphs.source.linkable[pairs.source].all())
+                assert bool(graphs.target.linkable[pairs.target].all())
+                assert not bool(torch.isin(pairs.source, known.source).any())
+                assert not bool(torch.isin(pairs.target, known.target).any())
+
+    def test_same_seed_same_bytes(self, name: str, prepared: Prepared) -> None:
+        first, second = (self.turns(name, prepared) for _ in range(2))
+        assert len(first) == len(second)
+        for one, other in zip(first, second, strict=True):
+            assert one.changed == other.changed
+            for left, right in zip(columns(one), columns(other), strict=True):
+                assert torch.equal(left, right)
+
+    def test_exclusions_are_respected(self, name: str, prepared: Prepared) -> None:
+        found = self.turns(name, prepared)[-1].labels
+        wrong = found[::2]
+        targets = len(prepared.graphs.target.entities)
+        turns = self.turns(name, prepared, wrong)
+        for turn in turns:
+            for keys in (turn.labels.keys(targets), turn.beliefs.candidates.keys()):
+                assert not bool(torch.isin(keys, wrong.keys(targets)).any())
+        assert len(turns[-1].labels), "the others are still found"
+
+
+def columns(turn: Turn) -> list[Tensor]:
+    """All numbers of a turn."""
+    believed, pairs = turn.beliefs, turn.beliefs.candidates
+    masses = (believed.forward, believed.backward, believed.source_none, believed.target_none)
+    return [*turn.labels.columns, pairs.source, pairs.target, pairs.cosine, *masses]
 
 
 @pytest.mark.parametrize("name", plugins.names("formats"))
@@ -148,11 +264,10 @@ def test_format_says_what_it_is_and_does_something(name: str) -> None:
     assert isinstance(plugin(), Format)
 
 
-@pytest.mark.parametrize("kind", ["encoders", "rules"])
+@pytest.mark.parametrize("kind", ["encoders", "rules", "baselines"])
 def test_plugin_settings_have_defaults_and_descriptions(kind: str) -> None:
-    contract = {"encoders": Encoder, "rules": Rule}[kind]
     for name in plugins.names(kind):
-        fields = plugins.find(kind, name, contract).Settings.model_fields
+        fields = plugins.find(kind, name, Plugin).Settings.model_fields
         assert all(field.description and not field.is_required() for field in fields.values()), name
 
 
@@ -164,5 +279,5 @@ def test_a_plugin_outside_the_package_is_found_by_dotted_path() -> None:
 def test_an_unknown_plugin_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(SettingsError, match="did you mean propagation"):
         load(assignments=["em.encoder=propagtion"])
-    with pytest.raises(SettingsError, match="is no rule"):
+    with pytest.raises(SettingsError, match="is not a valid rule"):
         plugins.find("rules", "emea.encoders.propagation:Propagation", Rule)

@@ -1,23 +1,28 @@
-"""Seeds that are hidden from an encoder stay hidden as long as it remembers, and the rules have their last say."""
+"""Seeds that are hidden from an encoder stay hidden as long as it remembers and calibrate confidence; the rules have
+their last say."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 import torch
 
-from emea.method import em
-from emea.method.compatibility import combine
-from emea.contracts import Encoder, PluginSettings
+import emea
+from emea.contracts import Encoder, PluginSettings, Report, unreported
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.encoders.committee import Committee
 from emea.encoders.propagation import Propagation
+from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
+from emea.method import em
+from emea.method.compatibility import combine
+from emea.method.rounds import Round
 from emea.settings import load
 
 FOLDS = 5
 
 
-class Watched(Encoder):
+class Watched(Encoder[PluginSettings]):
     """Propagation that keeps what it was shown, and remembers it or not."""
 
     shown: ClassVar[list[Links]] = []
@@ -30,9 +35,9 @@ class Watched(Encoder):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
         self.inner = Propagation(task, Propagation.Settings(), device)
 
-    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
         self.shown.append(pairs)
-        return self.inner.fit(pairs, generator)
+        return self.inner.fit(pairs, generator, report)
 
     def state(self) -> dict[str, torch.Tensor]:
         return {"fits": torch.tensor(len(self.shown))} if len(self.shown) >= self.since else {}
@@ -46,9 +51,9 @@ def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int, *more
     task = read_example("world")[0]
     monkeypatch.setattr(Watched, "shown", [])
     monkeypatch.setattr(Watched, "since", since)
-    monkeypatch.setattr(em, "_encoder", lambda graphs, settings, device: Watched(graphs, PluginSettings(), device))
-    settings = load(assignments=[f"em.rounds={rounds}", f"probability.folds={FOLDS}", *more])
-    for _ in em.rounds(task, settings):
+    encoder = f"em.encoder={Watched.__module__}:Watched"
+    settings = load(assignments=[encoder, f"em.rounds={rounds}", f"probability.folds={FOLDS}", *more])
+    for _ in emea.rounds(task, settings):
         pass
     seeds = set(task.seeds.source.tolist())
     return [seeds - set(pairs.source.tolist()) for pairs in Watched.shown]
@@ -78,7 +83,7 @@ def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.Monke
 
 def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:
     task = read_example("world")[0]
-    result = em.align(task, load(assignments=["em.settled=1.0"]))
+    result = emea.align(task, load(assignments=["em.settled=1.0"]))
     assert result.last is not None
     assert result.last.number < 6
     assert not torch.isin(result.alignment.source, task.seeds.source).any()
@@ -89,6 +94,46 @@ def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -
     hidden = hidden_seeds(monkeypatch, rounds=4, since=1)
     for fold, pairs in zip(hidden, Watched.shown, strict=True):
         assert not fold & set(pairs.source.tolist())
+
+
+@pytest.fixture(scope="module")
+def first_round() -> tuple[Round, Prepared]:
+    settings = load(assignments=["em.rounds=0"])
+    prepared = prepare(read_example("world")[0], settings.evidence)
+    (only,) = em.rounds(prepared, settings)
+    return only, prepared
+
+
+@pytest.mark.parametrize(
+    ("last", "folds", "tried", "counts"),
+    [
+        (0, 10, 0, False),
+        (3, 10, 0, False),  # that round has learned from the seeds alone
+        (3, 10, 1, True),
+        (3, 10, 2, True),
+        (4, 2, 0, False),
+        (4, 2, 1, False),  # too long ago: each fold has been hidden since
+        (4, 2, 2, True),
+        (4, 2, 3, True),
+    ],
+)
+def test_confidence_is_calibrated_on_the_seeds_hidden_in_recent_rounds_but_the_first(
+    last: int, folds: int, tried: int, counts: bool, first_round: tuple[Round, Prepared]
+) -> None:
+    """Forty links found for hidden seeds were wrong, for all their confidence: which rounds' trials tell."""
+    only, prepared = first_round
+    settings = load(assignments=[f"probability.folds={folds}", "matching.minimum=0"])
+
+    def confidence(trials: torch.Tensor) -> torch.Tensor:
+        ended = replace(only, number=last, state=replace(only.state, trials=trials))
+        return em.conclude(ended, prepared, settings).alignment.confidence
+
+    wrong = torch.tensor([[tried, 0.9, 0.0]], dtype=torch.float64).expand(40, 3)
+    before, after = confidence(wrong[:0]), confidence(wrong)
+    assert len(before) > 300
+    assert torch.equal(before, after) != counts
+    if counts:
+        assert bool((after < before - 0.1)[before > 0.5].all())
 
 
 def test_a_committee_remembers_once_somebody_does() -> None:

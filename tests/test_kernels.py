@@ -243,7 +243,7 @@ def test_bunches_sum_products_over_the_edges(triples: list[tuple[int, int, int]]
     for head, relation, tail in with_inverses(triples):
         expected[head] += relations[relation] * entities[tail]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("emea.kernels.bunches.BLOCK", block)
+        patch.setattr("emea.kernels.bunches.BUNCH_BLOCK", block)
         found = Bunches.build(edges).weighted(relations, entities)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 

@@ -1,7 +1,6 @@
 """The audit lends the loop what it must not know, from outside, and takes it back."""
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -9,22 +8,16 @@ import pytest
 import torch
 
 import emea
-from emea.method import em
 from emea.data import Links, Task
 from emea.rules.paris import PARIS, PARISSettings
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "leak_audit.py"
+SCRIPT = Path(__file__).parents[1] / "scripts" / "leak_audit.py"
 
 
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("leak_audit", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return importlib.import_module("leak_audit")
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +46,13 @@ def test_the_relation_table_is_that_of_the_truth_and_only_inside(audit: ModuleTy
 def test_labels_are_for_test_sources_and_only_inside(audit: ModuleType, known: tuple[Task, Links]) -> None:
     task, truth = known
     settings = emea.Settings(em={"rounds": 1})
-    honest = [set(ended.state.labels.source.tolist()) for ended in em.rounds(task, settings)]
+    honest = [set(ended.state.labels.source.tolist()) for ended in emea.rounds(task, settings)]
     with audit.test_sources_only(task, truth) as same:
-        leaky = [set(ended.state.labels.source.tolist()) for ended in em.rounds(same, settings)]
+        leaky = [set(ended.state.labels.source.tolist()) for ended in emea.rounds(same, settings)]
     tested = set(truth.source.tolist())
     assert honest[0] - tested
     assert leaky[0] == honest[0] & tested
-    again = next(iter(em.rounds(task, settings)))
+    again = next(iter(emea.rounds(task, settings)))
     assert set(again.state.labels.source.tolist()) == honest[0]
 
 

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 import torch
 import emea
-from emea import bench
+from emea.bench import _stages as bench
 from emea.settings import load
 
 def held(name):

@@ -10,14 +10,14 @@ from emea.cli import main
 
 MODULE = """
 import torch
-from emea.contracts import Encoder, PluginSettings, Rule
+from emea.contracts import Encoder, PluginSettings, Rule, TwoSidedRule, unreported
 from emea.data import Embeddings
 
 class MySettings(PluginSettings):
     dimension: int = 64
     spoil: bool = False
 
-class MyModel(Encoder):
+class MyModel(Encoder[MySettings]):
     Settings = MySettings
 
     @classmethod
@@ -28,7 +28,7 @@ class MyModel(Encoder):
         self.settings = settings
         assert not len(task.seeds) and not len(task.validation)
 
-    def fit(self, pairs, generator):
+    def fit(self, pairs, generator, report=unreported):
         shapes = [(size, self.settings.dimension) for size in self.sizes]
         source, target = (torch.nn.functional.normalize(torch.randn(shape, generator=generator)) for shape in shapes)
         target[pairs.target] = source[pairs.source]
@@ -36,7 +36,7 @@ class MyModel(Encoder):
             source[0] = float("nan")
         return Embeddings(source, target)
 
-class MyRule(Rule):
+class MyRule(Rule[PluginSettings]):
     def __init__(self, task, settings, device): ...
 
     def factors(self, beliefs, embeddings): return torch.zeros_like(beliefs.forward)
@@ -44,17 +44,17 @@ class MyRule(Rule):
 class Short(MyRule):
     def factors(self, beliefs, embeddings): return torch.zeros(3)
 
-class Half(MyRule):
-    twofold = True
+class Half(MyRule, TwoSidedRule[PluginSettings]):
+    pass
 
-class Unfinished(Encoder):
+class Unfinished(Encoder[MySettings]):
     pass
 
 class Empty(MyModel):
-    def fit(self, pairs, generator): return None
+    def fit(self, pairs, generator, report=unreported): return None
 
 class Failing(MyModel):
-    def fit(self, pairs, generator): return {}["no such key"]
+    def fit(self, pairs, generator, report=unreported): return {}["no such key"]
 """
 CHOSEN = ["--set", "em.encoder=mine:MyModel", "--set", "em.rules=paris,mine:MyRule", "--set", "em.rounds=1"]
 
@@ -95,13 +95,16 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             ['encoders."mine:MyModel".spoil=true'],
             "expected rows of length 1 or 0 of the source graph's 40 entities",
         ),
-        (["em.rules=mine:Short"], "rule 'mine:Short' gave [3, 1] factors"),
-        (["em.rules=mine:Half"], "rule 'mine:Half' is twofold, expected a method factors_both_ways"),
-        (["em.encoder=mine:Unfinished"], "'mine:Unfinished' is no whole encoder: it lacks __init__, features, fit"),
+        (["em.rules=mine:Short"], "rule 'mine:Short' returned [3, 1] factors"),
+        (["em.rules=mine:Half"], "rule 'mine:Half' is incomplete; missing: factors_both_ways (emea.contracts)"),
+        (
+            ["em.encoder=mine:Unfinished"],
+            "encoder 'mine:Unfinished' is incomplete; missing: __init__, features, fit (emea.contracts)",
+        ),
         (["em.encoder=mine:Missing"], "unknown encoder 'mine:Missing': mine has no Missing"),
         (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),
-        (["encoders.mine:MyModel.dimension=3"], "a name with a colon wants quotes"),
-        (["em.encoder=mine:Empty"], "encoder 'mine:Empty' gave NoneType, expected emea.data.Embeddings"),
+        (["encoders.mine:MyModel.dimension=3"], "quote a name that contains a colon"),
+        (["em.encoder=mine:Empty"], "encoder 'mine:Empty' returned NoneType, expected emea.data.Embeddings"),
         (["em.encoder=mine:Failing"], "mine.py, line 47: KeyError: 'no such key'"),
     ],
 )

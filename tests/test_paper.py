@@ -12,9 +12,11 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+import emea
 from emea.method.compatibility import labels, sample
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
-from emea.method.em import Result, Round, align, rounds
+from emea.contracts import Report, unreported
+from emea.method.rounds import Round
 from emea.encoders.rrea import RREA
 from emea.kernels.segments import LOWEST
 from emea.method.probability import Scale, counterparts
@@ -47,13 +49,13 @@ def paper(*assignments: str) -> Settings:
 
 
 def run(task: Task, *assignments: str) -> list[Round]:
-    return list(rounds(task, paper(*assignments)))
+    return list(emea.rounds(task, paper(*assignments)))
 
 
 @cache
-def aligned(seed: int) -> tuple[Result, list[Round]]:
+def aligned(seed: int) -> tuple[emea.Result, list[Round]]:
     found: list[Round] = []
-    return align(toy(seed)[0], paper(), found.append), found
+    return emea.align(toy(seed)[0], paper(), found.append), found
 
 
 def usual(seed: int) -> list[Round]:
@@ -143,9 +145,11 @@ def test_the_encoder_is_given_all_seeds_and_the_labels_and_no_more(seeds: int, m
     task, _ = toy(1, seeds)
     given, fit = [], RREA.fit
 
-    def watched(self: RREA, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def watched(
+        self: RREA, pairs: Links, generator: torch.Generator, report: Report = unreported
+    ) -> Embeddings:
         given.append(pairs_of(pairs))
-        return fit(self, pairs, generator)
+        return fit(self, pairs, generator, report)
 
     monkeypatch.setattr(RREA, "fit", watched)
     found = run(task)
@@ -158,7 +162,8 @@ def everything(found: Sequence[Round]) -> list[bytes]:
     """All numbers of all rounds, but how the validation pairs fared."""
     tensors = []
     for each in found:
-        tensors += [each.embeddings.source, each.embeddings.target, each.weights, *each.state.labels.columns]
+        weights = torch.tensor([*each.weights.values()], dtype=torch.float64)
+        tensors += [each.embeddings.source, each.embeddings.target, weights, *each.state.labels.columns]
         for beliefs in (each.believed, each.refined, each.agreed):
             tensors += [beliefs.candidates.keys(), beliefs.forward, beliefs.backward, beliefs.source_none]
         scale = torch.tensor([each.state.scale.sharpness, each.state.scale.none])
@@ -172,8 +177,8 @@ def test_validation_pairs_change_nothing_but_the_sharpness() -> None:
     wrong = replace(task, validation=Links.build(pairs.source, pairs.target.roll(1)))
     assert everything(run(wrong, FIXED)) == everything(run(task, FIXED))
     chosen = paper("probability.fit_candidates=20")  # among which the wrong ones are, too
-    reordered = next(rounds(replace(task, validation=pairs[torch.arange(7, -1, -1)]), chosen))
-    right, misled = next(rounds(task, chosen)), next(rounds(wrong, chosen))
+    reordered = next(emea.rounds(replace(task, validation=pairs[torch.arange(7, -1, -1)]), chosen))
+    right, misled = next(emea.rounds(task, chosen)), next(emea.rounds(wrong, chosen))
     assert reordered.state.scale.sharpness == pytest.approx(right.state.scale.sharpness, rel=1e-9)
     assert misled.state.scale.sharpness < right.state.scale.sharpness
     assert torch.equal(misled.embeddings.source, right.embeddings.source)

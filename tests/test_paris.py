@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.kernels.joins import Edges
-from emea.rules.paris import PARIS, PARISSettings, Subrelations
+from emea.rules._subrelations import Subrelations
+from emea.rules.paris import PARIS, PARISSettings
 
 SMALL = settings(max_examples=40, derandomize=True)
 CLOSE = 1e-7  # the rule keeps 1 − p above 1e-9; nothing else is approximate
@@ -310,7 +311,8 @@ def test_subrelations_equal_the_double_loop(toy: Toy, prior: tuple[float, float]
         Edges.build(task.source, device),
         Edges.build(task.target, device),
         links,
-        PARISSettings(prior=prior[0], prior_strength=prior[1]),
+        prior=prior[0],
+        strength=prior[1],
     )
     slow = Slow(toy, equal, *prior)
     relation_pairs = sorted(slow.inside)
@@ -331,7 +333,7 @@ def test_how_many_edges_are_looked_at_at_a_time_does_not_matter(
 ) -> None:
     toy, rule = fixed(self_loops=True), PARISSettings(scope=scope)
     expected = rule_factors(toy, rule)
-    monkeypatch.setattr("emea.rules.paris.BLOCK", block)
+    monkeypatch.setattr("emea.rules.paris.EDGE_BLOCK", block)
     agree(rule_factors(toy, rule), expected)
 
 
@@ -387,10 +389,11 @@ def test_own_factor_of_agreement_is_the_same_from_both_sides(toy: Toy, prior: tu
     agree({(t, s): value for (s, t), value in there.items()}, back)
 
 
+@pytest.mark.parametrize("mode", MODES)
 @given(toys(), st.sampled_from(["own", "blanket"]), st.sampled_from(PRIORS))
 @SMALL
-def test_one_look_tells_what_two_would(toy: Toy, scope: str, prior: tuple[float, float]) -> None:
-    rule = PARISSettings(evidence="both", scope=scope, prior=prior[0], prior_strength=prior[1])
+def test_one_look_tells_what_two_would(mode: str, toy: Toy, scope: str, prior: tuple[float, float]) -> None:
+    rule = PARISSettings(evidence=mode, scope=scope, prior=prior[0], prior_strength=prior[1])
     pairs = sorted(toy.forward)
     there, back = PARIS(task_of(toy), rule, torch.device("cpu")).factors_both_ways(beliefs_of(toy, pairs), NOWHERE)
     agree(dict(zip(pairs, there.tolist(), strict=True)), rule_factors(toy, rule))

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from emea.analysis.calibration import calibration_error, curve, reliability
+from emea.analysis.measures import Alignments, LinkMeasures, Measures
 from emea.errors import SettingsError
-from emea.analysis.evaluation import curve, reliability
 from emea.report.figures import reliability_plot, save_plot
 
 CONFIDENCE, RIGHT = torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([True, True, False, True])
-PART = {"reliability": reliability(CONFIDENCE, RIGHT), "curve": curve(CONFIDENCE, RIGHT, 5)}
-SPEC = reliability_plot({"alignment": {"known sources": PART, "strict": PART}})
+BINS, POINTS = reliability(CONFIDENCE, RIGHT), curve(CONFIDENCE, RIGHT, 5)
+LINKS = LinkMeasures(4, 3 / 4, 3 / 5, 2 / 3, calibration_error(BINS), BINS, POINTS)
+SPEC = reliability_plot(Measures(5, {}, Alignments(known_sources=LINKS, strict=LINKS)))
 
 
 def test_a_figure_holds_the_measures() -> None:

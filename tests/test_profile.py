@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from emea.cli import app
 from emea.data import Links, Task
+from emea.evidence.prepared import prepare
 from emea.runs.profile import profile
 from emea.settings import load
 from test_values import graph, people, task
@@ -20,7 +21,7 @@ ALL = load(assignments=["evidence.kind=all"])
 def test_the_profile_counts_by_hand() -> None:
     source = graph(["a", "b", "c", "d"], [[0, 0, 1], [0, 0, 2]], [(0, 0, "x1", None), (1, 0, "12", None)])
     target = graph(["x", "y"], [[0, 0, 1]], [(1, 1, "X1", None)])
-    found = profile(Task(source, target, Links.empty()), ALL)
+    found = profile(prepare(Task(source, target, Links.empty()), ALL.evidence), ALL)
     assert found["shared values"] == 1
     assert found["seeds"] == 0
     assert found["source"]["entities"] == 4
@@ -36,11 +37,12 @@ def test_the_profile_counts_by_hand() -> None:
 def test_seeds_reach_too() -> None:
     given, _ = people(20, random.Random(3))
     seeded = Task(given.source, given.target, Links.build(torch.tensor([0]), torch.tensor([0])))
-    assert profile(seeded, ALL)["source"]["reached"] == 1.0
+    assert profile(prepare(seeded, ALL.evidence), ALL)["source"]["reached"] == 1.0
 
 
 def test_nothing_in_common_is_said() -> None:
-    found = profile(task([(0, 0, "one thing", None)], [(0, 0, "5", None)]), ALL)
+    given = task([(0, 0, "one thing", None)], [(0, 0, "5", None)])
+    found = profile(prepare(given, ALL.evidence), ALL)
     assert found["source"]["reached"] == 0.0
     assert any("share no value" in warning for warning in found["warnings"])
 
@@ -55,4 +57,4 @@ def test_the_command(tmp_path: Path, as_json: bool) -> None:
     if as_json:
         assert json.loads(result.output)["shared values"] == 1
     else:
-        assert "1 values that both have" in result.output
+        assert "1 shared values" in result.output

@@ -2,10 +2,10 @@
 
 import csv
 import json
-import random
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any, get_args
@@ -13,17 +13,19 @@ from typing import Any, get_args
 import pytest
 from torch import Tensor
 
+from emea.analysis.evaluation import evaluate
 from emea.cli import main
-from emea.data import Task
-from emea.method.em import Result
 from emea.encoders.rrea import RREA
-from emea.analysis.evaluation import compatibility, evaluate, round_hits
+from emea.evidence.prepared import Prepared, prepare
 from emea.formats import read_benchmark
-from emea.runs.align import align
+from emea.method.rounds import Outcome, Round, Step
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._first_fits import FirstFits
+from emea.reproduce._hits import compatibility, round_hits
 from emea.reproduce._pages import STATED, Verdict
+from emea.runs.align import Observers, align
 from emea.settings import PRESETS, Settings, load
+from tiny_benchmark import write_benchmark
 
 QUICK = (
     "em.rounds=2",
@@ -38,28 +40,13 @@ WITH_FINDINGS = {"table1", "table2", "fig4", "fig5", "fig6", "fig7", "appendix-a
 WITH_FIGURES = {"fig4", "fig5", "fig6", "fig7", "appendix-a"}
 ONE_SPLIT = {"table2", "table3", "fig4", "fig6", "fig7", "questions"}  # of those that take long
 
-Triple = tuple[int, int, int]
 Command = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An OpenEA folder of 200 entities, all linked; each side keeps nine triples of ten, under ids of its own."""
-    folder = tmp_path_factory.mktemp("data") / "zh_en"
-    folder.mkdir()
-    draw, triples = random.Random(0), set[Triple]()
-    while len(triples) < 700:
-        head, tail = draw.randrange(200), int(200 * draw.random() ** 2)
-        triples |= {(head, draw.randrange(6), tail)} if head != tail else set()
-    order, relations = draw.sample(range(200), 200), draw.sample(range(6), 6)
-    sides = (range(200), range(6), "a"), (order, relations, "b")
-    for number, (ids, named, side) in enumerate(sides, 1):
-        kept = [(ids[h], named[r], ids[t]) for h, r, t in sorted(triples) if draw.random() < 0.9]
-        rows = [f"{side}{h:03}\t{side}r{r}\t{side}{t:03}\n" for h, r, t in kept]
-        (folder / f"rel_triples_{number}").write_text("".join(rows))
-        (folder / f"attr_triples_{number}").write_text("")
-    (folder / "ent_links").write_text("".join(f"a{e:03}\tb{order[e]:03}\n" for e in range(200)))
-    return folder
+    """A tiny benchmark under a name that the paper has."""
+    return write_benchmark(tmp_path_factory.mktemp("data") / "zh_en")
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +88,15 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of all runs that are begun."""
     begun: list[Settings] = []
 
-    def counted(task: Task, settings: Settings, *more: Any) -> Result:
+    def counted(prepared: Prepared, settings: Settings, *more: Any) -> Outcome:
         begun.append(settings)
-        return align(task, settings, *more)
+        return align(prepared, settings, *more)
 
     monkeypatch.setattr(_cells, "align", counted)
     return begun
 
 
-def never(*_: object) -> Result:
+def never(*_: object) -> Outcome:
     raise AssertionError("a run was begun")
 
 
@@ -188,15 +175,20 @@ def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Co
     assert len(reference) == 40
     settings = load("paper", assignments=QUICK, device="cpu", seed=1)
     hits: list[dict[str, float]] = []
-    result = align(task, settings, lambda ended: hits.append(round_hits(ended, task, reference)))
+
+    def observe(ended: Step) -> None:
+        assert isinstance(ended, Round)
+        hits.append(round_hits(ended, task, reference))
+
+    outcome = align(prepare(task, settings.evidence), settings, Observers(observe))
     cell = cell_of(results, "emea-sup-zh-en-30-split-1")
-    for pool, decodings in evaluate(result, reference)["ranking"].items():
+    for pool, decodings in evaluate(outcome, reference).to_dict()["ranking"].items():
         for decoding, measures in decodings.items():
             kept = cell["ranking"][pool][decoding]
             assert kept == {name: measures[name] for name in ("hit@1", "hit@10", "mrr", "mr")}
     assert [{key: step[key] for key in ("neural", "compatibility")} for step in cell["rounds"]] == hits
     assert len(hits) == 3
-    assert cell["compatibility"] == compatibility(result, reference)
+    assert cell["compatibility"] == compatibility(outcome, reference)
     assert cell["seconds"] == pytest.approx(sum(step["seconds"] for step in cell["rounds"]))
     assert all(0 < step["fitting"] < step["seconds"] for step in cell["rounds"])
 
@@ -341,11 +333,13 @@ def test_runs_with_the_same_seeds_share_the_first_fit(
     ],
 )
 def test_what_the_first_fit_depends_on_keeps_runs_apart(first: str, second: str) -> None:
-    graphs, fits = ("zh_en", 0.05, 0), FirstFits()
-    one, two = (fits.of(graphs, load("paper", assignments=[change], device="cpu")) for change in (first, second))
+    cell, fits = Cell(_systems.EMEA_SUP, "zh_en", 0.05, 0), FirstFits()
+    one, two = (fits.of(cell, load("paper", assignments=[change], device="cpu")) for change in (first, second))
     assert one is not two
-    assert fits.of(graphs, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
-    assert fits.of(("zh_en", 0.05, 1), load("paper", assignments=[first], device="cpu")) is not one
+    assert fits.of(cell, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
+    other = replace(cell, system=_systems.AVOID_SUP)  # on the same seeds
+    assert fits.of(other, load("paper", assignments=[first], device="cpu")) is one
+    assert fits.of(replace(cell, split=1), load("paper", assignments=[first], device="cpu")) is not one
 
 
 def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
@@ -419,17 +413,17 @@ def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
     ("name", "options", "message"),
     [
         ("table9", [], "error: unknown table or figure 'table9'; known are appendix-a, fig4,"),
-        ("table1", ["--ratios", "0.05;0.3"], "error: --ratios: found '0.05;0.3', expected numbers with commas"),
-        ("table1", ["--ratios", ""], "error: --ratios: found '', expected numbers with commas"),
-        ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected whole numbers with commas"),
+        ("table1", ["--ratios", "0.05;0.3"], "error: --ratios: found '0.05;0.3', expected numbers separated by commas"),
+        ("table1", ["--ratios", ""], "error: --ratios: found '', expected numbers separated by commas"),
+        ("table1", ["--splits", "0,0.5"], "error: --splits: found '0,0.5', expected integers separated by commas"),
         ("table1", ["--device", "cuda:99"], "error: device 'cuda:99' cannot be used here"),
         ("fig5", ["--data", "nowhere"], "nowhere does not exist, expected a benchmark folder"),
-        ("table1", ["--set", "method=paris"], "error: the methods are those of the table"),
+        ("table1", ["--set", "method=paris"], "error: the table or figure defines its methods"),
         ("table1", ["--preset", "fastest"], "error: unknown preset 'fastest'"),
         ("fig5", ["--set", "em.round=2"], "error: unknown setting em.round; known here are"),
         ("times", ["--ratios", "0.05,1.5"], "error: --ratios: found 1.5, expected shares between 0 and 1"),
         ("table1", ["--ratios", "0"], "error: --ratios: found 0, expected shares between 0 and 1"),
-        ("table1", ["--splits=-1"], "error: --splits: found -1, expected numbers from 0 on"),
+        ("table1", ["--splits=-1"], "error: --splits: found -1, expected integers from 0"),
         ("fig5", ["--ratios", "0.3"], "error: --ratios: fig5 is about 0.01, 0.05, found 0.3"),
         ("table1", ["--data", __file__], "is a file, expected a benchmark folder"),
     ],
@@ -448,7 +442,7 @@ def test_what_cannot_be_read_or_written_is_said_before_the_first_run(
     command: Command, tmp_path: Path, runs: list[Settings]
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert "cannot be made" in command("fig5", out=tmp_path / "file" / "out", code=2)
+    assert "cannot be created" in command("fig5", out=tmp_path / "file" / "out", code=2)
     (tmp_path / "empty").mkdir()
     command("fig5", "--data", str(tmp_path / "empty"), out=tmp_path / "out", code=2)
     assert not runs
@@ -468,11 +462,11 @@ def test_runs_with_other_settings_are_kept_beside(command: Command, tmp_path: Pa
 def test_an_interrupted_call_says_that_it_goes_on(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> Result:
+    def interrupted(*_: object) -> Outcome:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_cells, "align", interrupted)
-    assert "the same command goes on with the others" in command("fig5", out=tmp_path, splits="0", code=130)
+    assert "the same command continues with the others" in command("fig5", out=tmp_path, splits="0", code=130)
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[]"])

@@ -12,9 +12,10 @@ import torch
 from scipy import stats
 
 from emea.reproduce import Cell, Page, Plan, _paper, item
-from emea.reproduce._cells import Measured, System, packed
+from emea.reproduce._cells import Measured, packed
 from emea.reproduce._pages import Finding, ahead
 from emea.reproduce._systems import EMEA_SUP, PARIS, RREA_SUP, alone, guided
+from emea.runs.store import System
 from emea.settings import load
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper" / "emea.tex"

@@ -14,13 +14,16 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from emea.runs.checkpoint import NAME, Checkpoint
 from emea.data import Links, Task
-from emea.method.em import Round
 from emea.errors import InputError
+from emea.evidence.prepared import prepare
 from emea.examples import read_example
+from emea.method.rounds import Step
+from emea.runs.align import Observers
+from emea.runs.checkpoint import Checkpoint
+from emea.runs.folder import CHECKPOINT, finished
 from emea.runs.inputs import Inputs
-from emea.runs.run import finished, run
+from emea.runs.run import run
 from emea.settings import load
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
@@ -47,13 +50,15 @@ def task() -> Task:
 def interrupted(task: Task, folder: Path, after: int) -> None:
     """A run that stops after a round."""
 
-    def stop(ended: Round) -> None:
+    def stop(ended: Step) -> None:
         if ended.number == after:
             raise Stopped
 
     folder.mkdir()
+    settings = load(assignments=["em.rounds=2"])
+    prepared, inputs = prepare(task, settings.evidence), Inputs(example="world")
     with pytest.raises(Stopped):
-        run(task, load(assignments=["em.rounds=2"]), folder, inputs=Inputs(example="world"), observe=stop)
+        run(prepared, settings, folder, inputs=inputs, observers=Observers(stop))
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -102,13 +107,15 @@ def test_killed_at_a_random_moment(attempt: int, whole: tuple[dict[str, bytes], 
         assert started(tmp_path, "align", "--resume", "--out", "run", "--quiet").wait() == 0
     for name, content in results.items():
         assert (folder / name).read_bytes() == content, name
-    assert not (folder / NAME).exists()
+    assert not (folder / CHECKPOINT).exists()
 
 
 def test_interrupted_from_the_keyboard_says_how_to_go_on(
     whole: tuple[dict[str, bytes], float, Path], tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", CODE, "align", "--config", str(whole[2]), "--out", "run"]
+    # So many rounds that it cannot have ended before the signal arrives, however busy the machine is.
+    arguments = ["align", "--config", str(whole[2]), "--out", "run", "--set", "em.rounds=100000"]
+    command = [sys.executable, "-c", CODE, *arguments]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -118,7 +125,7 @@ def test_interrupted_from_the_keyboard_says_how_to_go_on(
         rest = process.stderr.read()
     assert process.returncode == 130, rest
     assert "emea align --resume --out run" in rest
-    assert (tmp_path / "run" / NAME).exists()
+    assert (tmp_path / "run" / CHECKPOINT).exists()
 
 
 def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:
@@ -132,17 +139,17 @@ def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:
 
 def test_a_truncated_or_altered_checkpoint_is_noticed_and_named(task: Task, tmp_path: Path) -> None:
     interrupted(task, tmp_path / "run", after=0)
-    path = tmp_path / "run" / NAME
+    path = tmp_path / "run" / CHECKPOINT
     content = path.read_bytes()
     draw = random.Random(0)
     for _ in range(40):
         place = draw.randrange(len(content))
         path.write_bytes(content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :])
-        with pytest.raises(InputError, match=NAME):
+        with pytest.raises(InputError, match=CHECKPOINT):
             Checkpoint.read(tmp_path / "run", task)
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
-        with pytest.raises(InputError, match=NAME):
+        with pytest.raises(InputError, match=CHECKPOINT):
             Checkpoint.read(tmp_path / "run", task)
     path.write_bytes(content)
     assert Checkpoint.read(tmp_path / "run", task) is not None
@@ -154,7 +161,7 @@ def test_numbers_that_are_none_are_refused(task: Task, tmp_path: Path) -> None:
     assert saved is not None
     saved.state.labels.weight[0] = torch.nan
     saved.write(tmp_path / "run", task)
-    with pytest.raises(InputError, match="no numbers"):
+    with pytest.raises(InputError, match="invalid numbers"):
         Checkpoint.read(tmp_path / "run", task)
 
 
@@ -166,10 +173,10 @@ def test_a_checkpoint_of_other_seeds_is_refused(task: Task, tmp_path: Path) -> N
 
 
 def test_a_file_without_a_record_is_refused(task: Task, tmp_path: Path) -> None:
-    save_file({"x": torch.zeros(1)}, tmp_path / NAME)
-    with safe_open(tmp_path / NAME, framework="pt") as file:
+    save_file({"x": torch.zeros(1)}, tmp_path / CHECKPOINT)
+    with safe_open(tmp_path / CHECKPOINT, framework="pt") as file:
         assert file.metadata() is None
-    with pytest.raises(InputError, match=NAME):
+    with pytest.raises(InputError, match=CHECKPOINT):
         Checkpoint.read(tmp_path, task)
 
 
@@ -177,7 +184,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(task: Task, tmp_path: Path, monk
     interrupted(task, tmp_path / "run", after=0)
     saved = Checkpoint.read(tmp_path / "run", task)
     assert saved is not None
-    before = (tmp_path / "run" / NAME).read_bytes()
+    before = (tmp_path / "run" / CHECKPOINT).read_bytes()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -185,5 +192,5 @@ def test_a_full_disk_leaves_the_last_checkpoint(task: Task, tmp_path: Path, monk
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises((OSError, InputError), match="No space left"):
         saved.write(tmp_path / "run", task)
-    assert (tmp_path / "run" / NAME).read_bytes() == before
+    assert (tmp_path / "run" / CHECKPOINT).read_bytes() == before
     assert not list((tmp_path / "run").glob(".*.part"))

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from emea.analysis.evaluation import evaluate
 from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
-from emea.method.em import Result, Round, align
-from emea.analysis.evaluation import compatibility, evaluate, round_hits
+from emea.evidence.prepared import prepare
+from emea.method.rounds import Outcome, Round
+from emea.reproduce._hits import compatibility, round_hits
 from emea.rules.paris import PARISSettings
+from emea.runs.align import Observers, align
 from emea.settings import Settings, load
 
 Pair = tuple[int, int]
@@ -25,11 +28,11 @@ def test_hits_of_a_round_are_those_of_the_ranking_and_a_count() -> None:
     for preset in ("fast", "paper"):
         settings = load(preset, assignments=["em.encoder=propagation", "em.rounds=1", *rough])
         ended: list[Round] = []
-        result = align(task, settings, ended.append)
+        outcome = align(prepare(task, settings.evidence), settings, Observers(ended.append))
         assert [one.number for one in ended] == [0, 1]
-        measures = evaluate(result, reference)["ranking"]["test targets"]["csls"]
-        assert 0.4 < measures["hit@1"] < 1
-        assert round_hits(ended[-1], task, reference)["neural"] == measures["hit@1"]
+        measures = evaluate(outcome, reference).ranking["test targets"]["csls"]
+        assert 0.4 < measures.hit_at_1 < 1
+        assert round_hits(ended[-1], task, reference)["neural"] == measures.hit_at_1
         for one in ended:  # in round 0 `fast` hides some seeds, which are candidates then
             hits = slow_hits(one.believed, one.refined, reference.open())
             assert round_hits(one, task, reference)["compatibility"] == pytest.approx(hits)
@@ -114,12 +117,14 @@ def test_a_tie_is_no_hit_and_a_target_outside_the_pool_no_rival() -> None:
     assert round_hits(ended, task, Reference(links_of(known)))["compatibility"] == pytest.approx(3 / 5)
 
 
-def result_of(task: Task, candidates: Candidates) -> Result:
+def outcome_of(task: Task, candidates: Candidates) -> Outcome:
     """A run whose last round proposed these candidates, as far as compatibility looks at it."""
     nothing, size = torch.zeros(0), (candidates.sources, candidates.targets)
     beliefs = Counterparts(candidates, candidates.cosine, candidates.cosine, *map(torch.zeros, size))
     last = SimpleNamespace(believed=beliefs, embeddings=Embeddings(nothing[:, None], nothing[:, None]))
-    return Result(task, Settings(), Alignment(nothing, nothing, nothing, nothing), beliefs, last)
+    settings = Settings()
+    links = Alignment(nothing, nothing, nothing, nothing)
+    return Outcome(prepare(task, settings.evidence), settings, links, beliefs, last)
 
 
 def slow_compatibility(graphs: Sequence[Sequence[Triple]], y: Mapping[int, int]) -> dict[int, float]:
@@ -168,7 +173,7 @@ def test_compatibility_of_predictions_and_truth_equals_the_loops(seed: int) -> N
         best = [t for t, value in own.items() if value == max(own.values())]
         predicted |= {source: best[0]} if len(best) == 1 else {}  # a tie predicts nothing
     found = compatibility(
-        result_of(task_of(graphs, entities, seeds, validation), candidates_of(cosine, entities, entities)),
+        outcome_of(task_of(graphs, entities, seeds, validation), candidates_of(cosine, entities, entities)),
         Reference(links_of(known)),
     )
     given, tested = dict(seeds + validation), {s for s, _ in known}
@@ -194,6 +199,6 @@ def test_conflicts_by_hand() -> None:
     cosine = dict.fromkeys(best.items(), 0.9) | {(s, 3): 0.5 for s in (2, 4, 5, 6, 7)}
     task = task_of(([(0, 0, 1)], [(0, 0, 1)]), 8, [(0, 0)], [(1, 1)])
     reference = Reference(links_of([(number, number) for number in (6, 5, 4, 3, 2)]))
-    assert compatibility(result_of(task, candidates_of(cosine, 8, 8)), reference)["conflicts"] == pytest.approx(4 / 5)
+    assert compatibility(outcome_of(task, candidates_of(cosine, 8, 8)), reference)["conflicts"] == pytest.approx(4 / 5)
     alone_there = candidates_of(cosine | {(4, 4): 0.95, (3, 3): 0.95}, 8, 8)
-    assert compatibility(result_of(task, alone_there), reference)["conflicts"] == pytest.approx(1 / 5)
+    assert compatibility(outcome_of(task, alone_there), reference)["conflicts"] == pytest.approx(1 / 5)

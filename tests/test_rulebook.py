@@ -16,7 +16,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import PluginError
 from emea.kernels.segments import LOWEST
 from emea.method.probability import Scale, clamp, counterparts, most_probable
-from emea.method.rulebook import Rulebook, add_impossible, most_likely, weight_names
+from emea.method.rulebook import Rulebook, add_impossible, most_likely
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.settings import Settings, load
@@ -235,15 +235,24 @@ def test_impossible_pairs_join_the_table_and_change_no_belief(rivals: int) -> No
     assert wide.candidates.cosine.tolist() == pytest.approx(cosine.tolist(), abs=1e-6)
 
 
-def test_names_of_weights() -> None:
-    assert weight_names(settings_of()) == ["paris", "avoid_conflict.follow", "avoid_conflict.unique"]
-    assert weight_names(load(assignments=["em.rules=avoid_conflict"])) == [
-        "avoid_conflict.follow",
-        "avoid_conflict.unique",
-    ]
+@pytest.mark.parametrize(
+    ("rules", "names"),
+    [
+        ("paris,avoid_conflict", ["paris", "avoid_conflict.follow", "avoid_conflict.unique"]),
+        ("avoid_conflict", ["avoid_conflict.follow", "avoid_conflict.unique"]),
+        ("paris,disagreement", ["paris"]),  # a rule whose factors need no weight has none
+        ("", []),
+    ],
+)
+def test_names_of_weights(rules: str, names: list[str]) -> None:
+    settings = load(assignments=[f"em.rules={rules}"])
+    book = Rulebook(Case(0, settings_of()).task, settings, CPU)
+    assert book.weight_names == names
+    values = torch.arange(len(names)).double() + 0.5
+    assert book.named(values) == {name: place + 0.5 for place, name in enumerate(names)}
 
 
-class Short(Rule):
+class Short(Rule[PluginSettings]):
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None: ...
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
@@ -261,7 +270,7 @@ class Lost(Short):
 
 
 @pytest.mark.parametrize("rule", [Short, Wide, Lost])
-def test_a_rule_that_breaks_its_contract_is_named(rule: type[Rule]) -> None:
+def test_a_rule_that_breaks_its_contract_is_named(rule: type[Short]) -> None:
     name = f"{rule.__module__}:{rule.__name__}"
-    with pytest.raises(PluginError, match=f"rule '{name}' gave"):
+    with pytest.raises(PluginError, match=f"rule '{name}' returned"):
         Case(0, load(assignments=[f"em.rules=paris,{name}"]))

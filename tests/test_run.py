@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,20 +14,29 @@ import sssom_pydantic
 
 import emea
 from emea.cli import main
+from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
 from emea.runs.finished import evaluate_run
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
-from emea.settings import load, read_config
+from emea.settings import Settings, load, read_config
 
 WORLD = Path(emea.__file__).parent / "examples" / "world"
 GRAPHS = [str(WORLD / "cldr.ttl.gz"), str(WORLD / "geonames.ttl.gz")]
-QUICK = ["--set", "em.rounds=1", "--device", "cpu"]
+SMALL = ["encoders.propagation.dimension=64", "encoders.propagation.paths=64", "em.rounds=1"]
+QUICK = ["--device", "cpu", *(word for setting in SMALL for word in ("--set", setting))]
 
 
-def command(*arguments: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+def command(
+    *arguments: str, folder: Path, code: int = 0, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "emea", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "emea", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -52,6 +62,13 @@ def finished(pairs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
     assert "links found besides the 99 seeds" in done.stdout
     assert "round 1/1" in done.stderr
     return folder / "run"
+
+
+def example(*assignments: str) -> tuple[Prepared, Settings, emea.Reference]:
+    """The example, prepared; the settings; and its other true links."""
+    settings = load(assignments=assignments)
+    task, reference = read_example("world")
+    return prepare(task, settings.evidence), settings, reference
 
 
 def table(path: Path) -> pyarrow.Table:
@@ -163,38 +180,41 @@ def test_settings_say_how_to_do_it_again(finished: Path, pairs: tuple[Path, Path
         assert (finished / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
-def test_same_bytes_in_another_folder_time_zone_and_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    task, reference = read_example("world")
+def test_same_bytes_in_another_folder_time_zone_and_locale(pairs: tuple[Path, Path], tmp_path: Path) -> None:
     results = []
-    for name, zone in (("one", "UTC"), ("two", "Asia/Tokyo")):
-        monkeypatch.setitem(os.environ, "TZ", zone)
-        (tmp_path / name).mkdir()
-        run(task, load(assignments=["em.rounds=1"]), tmp_path / name, inputs=Inputs(), reference=reference)
+    for name, environment in (
+        ("one", {"TZ": "UTC", "LC_ALL": "C"}),
+        ("two", {"TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0", "PYTHONHASHSEED": "7"}),
+    ):
+        asked = ["align", *GRAPHS, "--seeds", str(pairs[0]), "--evidence", "structure", "--out", name, "--quiet", *QUICK]
+        command(*asked, folder=tmp_path, environment=environment)
         results.append({path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())})
         results[-1].pop("timings.jsonl")
     assert results[0] == results[1]
 
 
 def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> None:
-    task, reference = read_example("world")
+    prepared, settings, reference = example(*SMALL)
     (tmp_path / "run").mkdir()
-    _, measures = run(task, load(assignments=["em.rounds=1"]), tmp_path / "run", inputs=Inputs(), reference=reference)
+    _, measures = run(prepared, settings, tmp_path / "run", inputs=Inputs(), reference=reference)
     from_files = evaluate_run(tmp_path / "run", WORLD / "links.tsv")
     assert measures is not None
-    assert from_files["reference"] == measures["reference"]
-    for reading, values in measures["alignment"].items():
-        read_back = from_files["alignment"][reading]
-        for measure in ("links", "precision", "recall", "f1", "calibration error"):
-            assert read_back[measure] == pytest.approx(values[measure], abs=1e-5)
-        assert read_back["curve"][-1] == pytest.approx(values["curve"][-1], abs=1e-5)
-    for measure in ("hit@1", "hit@10"):
-        read_back, itself = (
-            {pool: decodings["probability"][measure] for pool, decodings in each["ranking"].items()}
+    assert from_files.reference == measures.reference
+    for read_back, itself in (
+        (from_files.strict, measures.strict),
+        (from_files.known_sources, measures.known_sources),
+    ):
+        for measure in ("links", "precision", "recall", "f1", "calibration_error"):
+            assert getattr(read_back, measure) == pytest.approx(getattr(itself, measure), abs=1e-5)
+        assert asdict(read_back.curve[-1]) == pytest.approx(asdict(itself.curve[-1]), abs=1e-5)
+    for measure in ("hit_at_1", "hit_at_10"):
+        read, own = (
+            {pool: getattr(decodings["probability"], measure) for pool, decodings in each.ranking.items()}
             for each in (from_files, measures)
         )
-        assert read_back["all targets"] == pytest.approx(itself["all targets"], abs=1e-6)
-        # of the 50 written candidates some are no test targets, so the file knows less of this pool
-        assert itself["test targets"] - 0.05 < read_back["test targets"] <= itself["test targets"]
+        assert read["all targets"] == pytest.approx(own["all targets"], abs=1e-6)
+        # some of the 50 written candidates are not test targets, so the file knows less about this pool
+        assert own["test targets"] - 0.05 < read["test targets"] <= own["test targets"]
 
 
 def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -219,12 +239,12 @@ def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tm
         (["align", "a.ttl", "b.ttl"], "a.ttl does not exist"),
         (["align", *GRAPHS, "--evidence", "structure"], "there are no known pairs"),
         (["align", *GRAPHS, "--seeds", "none.tsv"], "none.tsv does not exist"),
-        (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold go with --data"),
+        (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold require --data"),
         (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),
         (["align", *GRAPHS, "--set", "em.round=2"], "did you mean rounds"),
         (["align", *GRAPHS, "--preset", "slow"], "unknown preset 'slow'"),
         (["align", *GRAPHS, "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
-        (["evaluate", "nowhere", "--reference", "x.tsv"], "nowhere is no run folder"),
+        (["evaluate", "nowhere", "--reference", "x.tsv"], "nowhere is not a run folder"),
     ],
 )
 def test_bad_input_ends_with_one_sentence_and_code_2(
@@ -261,19 +281,77 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert word in capsys.readouterr().out
 
 
-def test_public_names_exist() -> None:
-    assert all(hasattr(emea, name) for name in emea.__all__)
+def test_public_names() -> None:
+    public = {
+        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reference", "Result", "Round", "Settings",
+        "SettingsError", "Task", "align", "evaluate", "read", "read_benchmark", "read_example", "read_graph",
+        "read_reference", "rounds",
+    }  # fmt: skip
+    assert set(emea.__all__) == public
+    assert public <= set(dir(emea))
+    assert all(callable(getattr(emea, name)) for name in public)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        emea.nothing  # noqa: B018 - asking is the test
+    from emea.contracts import Baseline, Encoder, Rule, TwoSidedRule
+    from emea.data import Alignment, Candidates, Counterparts, Embeddings
+
+    for contract in (Baseline, Encoder, Rule, TwoSidedRule):
+        assert contract.__abstractmethods__
+    for noun in (Alignment, Candidates, Counterparts, Embeddings):
+        assert is_dataclass(noun)
 
 
 @pytest.mark.parametrize(("given", "found"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_waiting_threads_sleep_unless_told_otherwise(given: str | None, found: str) -> None:
-    program = "import emea, os; print(os.environ['OMP_WAIT_POLICY'])"
+def test_waiting_threads_of_the_command_sleep_unless_told_otherwise(given: str | None, found: str) -> None:
+    program = "import os, sys; from emea.cli import main\nsys.argv = ['emea', '--version']\ntry: main()\n"
+    program += "except SystemExit: print(os.environ['OMP_WAIT_POLICY'])"
     environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     environment |= {} if given is None else {"OMP_WAIT_POLICY": given}
     printed = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert printed.stdout.strip() == found
+    assert printed.stdout.split()[-1] == found
+
+
+def test_importing_the_package_changes_nothing_and_loads_little() -> None:
+    program = (
+        "import os, sys; before = dict(os.environ), list(sys.path); import emea, emea.cli; "
+        "assert before == (dict(os.environ), list(sys.path)); "
+        "print([name for name in ('torch', 'numpy', 'pyarrow', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"], ["--help"], ["align", "--help"], ["encoders"], ["rules"], ["baselines"], ["formats"],
+        ["settings"], ["align", "nowhere.ttl", "x.ttl"], ["align", "--nothing"], ["evaluate"],
+        ["align", *GRAPHS, "--ratio", "1"], ["align", *GRAPHS, "--out", __file__],
+        ["reproduce", "table1", "--data", "x", "--splits", "a"],
+    ],
+)  # fmt: skip
+def test_what_computes_nothing_does_without_torch(arguments: list[str]) -> None:
+    program = (
+        "import sys; from emea.cli import main\n"
+        f"sys.argv = ['emea', *{arguments!r}]\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "sys.exit('torch' in sys.modules or 'pyarrow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_file_beside_the_data_is_never_imported_in_place_of_a_package(tmp_path: Path) -> None:
+    for name in ("pandas.py", "tomli_w.py", "json.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported from the current folder')\n")
+    script = Path(sys.executable).with_name("emea")  # python -m would put the folder first, as Python does
+    asked = ["align", *GRAPHS, "--encoder", "nosuch:Model", "--quiet"]
+    done = subprocess.run([script, *asked], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "encoder 'nosuch:Model' cannot be imported" in " ".join(done.stderr.split())
 
 
 def test_nothing_left_to_measure_is_said(finished: Path, tmp_path: Path) -> None:
@@ -289,7 +367,7 @@ def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
 
 
 def test_results_and_rounds_say_what_they_are_in_a_line() -> None:
-    result = emea.align(read_example("world")[0], load(assignments=["em.rounds=0"]))
+    result = emea.align(read_example("world")[0], load(assignments=[*SMALL, "em.rounds=0"]))
     assert repr(result).startswith("Result(")
     assert repr(result.last).startswith("Round(0, ")
     assert "\n" not in repr(result) + repr(result.last)

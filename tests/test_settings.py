@@ -17,7 +17,7 @@ def test_each_layer_goes_over_the_last(tmp_path: Path) -> None:
     config.write_text(tomli_w.dumps({"seed": 1, "em": {"rounds": 3, "minimum": 0.7}, "run": {"data": "x"}}))
     settings = load("fast", config, ["em.rounds=4", "rules.paris.scope=blanket"], seed=9)
     assert (settings.seed, settings.em.rounds, settings.em.minimum) == (9, 4, 0.7)
-    assert settings.rule_settings("paris").model_dump()["scope"] == "blanket"
+    assert settings.plugin_settings("rules", "paris").model_dump()["scope"] == "blanket"
 
 
 def test_resolved_settings_read_back_as_they_were(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_files_that_are_no_settings(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         read_config(tmp_path / "missing.toml")
     (tmp_path / "bad.toml").write_text("em = [")
-    with pytest.raises(SettingsError, match="is no TOML"):
+    with pytest.raises(SettingsError, match="is not valid TOML"):
         read_config(tmp_path / "bad.toml")
 
 
@@ -83,5 +83,5 @@ def test_settings_of_plugins_are_checked_however_settings_are_made() -> None:
         Settings(encoders={"propagtion": {"dimension": 3}})
     with pytest.raises(SettingsError, match="depht"):
         Settings(encoders={"propagation": {"depht": 3}})
-    with pytest.raises(SettingsError, match="expected each rule once"):
+    with pytest.raises(SettingsError, match="expected each once"):
         load(assignments=["em.rules=paris,paris"])

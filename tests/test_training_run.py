@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-import emea.runs.run
-import emea.cli.terminal
+import emea.cli._progress
 import emea.encoders._training
+import emea.runs.run
 from emea.cli import main
 from emea.contracts import Encoder
 from emea.data import Task
-from emea.method.em import Fitting
-from emea.runs.estimate import estimate
+from emea.evidence.prepared import prepare
 from emea.formats import read
-from emea.runs.inputs import Inputs
+from emea.method.rounds import Fitting
 from emea.plugins import find, names
+from emea.runs.align import Observers
+from emea.runs.estimate import estimate
+from emea.runs.inputs import Inputs
 from emea.runs.run import run
 from emea.settings import Settings, load
 
@@ -59,7 +61,8 @@ def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
     monkeypatch.setattr(emea.encoders._training, "REPORT", 0.0)
     monkeypatch.setattr(emea.runs.run, "CHECKPOINT_SECONDS", 0.0)
     turns = [f"encoders.rrea.mode={mode}", "encoders.rrea.turns=2", "encoders.rrea.turn_epochs=7"]
-    settings, task = load("paper", assignments=[*SHORT, *turns]), task_in(folder)
+    settings = load("paper", assignments=[*SHORT, *turns])
+    task = prepare(task_in(folder), settings.evidence)
     inputs = Inputs(source=folder / "a.tsv", target=folder / "b.tsv", seeds=folder / "seeds.tsv")
     whole, broken = folder / "whole", folder / "broken"
     for place in (whole, broken):
@@ -72,9 +75,10 @@ def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(task, settings, broken, inputs=inputs, watch=stop)
+        run(task, settings, broken, inputs=inputs, observers=Observers(fit=stop))
     seen: list[int] = []
-    run(task, settings, broken, inputs=inputs, resume=True, watch=lambda fitting: seen.append(fitting.progress.epoch))
+    watch = Observers(fit=lambda fitting: seen.append(fitting.progress.epoch))
+    run(task, settings, broken, inputs=inputs, resume=True, observers=watch)
     assert all((whole / name).read_bytes() == (broken / name).read_bytes() for name in RESULTS)
     assert seen[0] != 1, "it began the fit anew"
 
@@ -83,7 +87,7 @@ def test_training_says_how_far_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(emea.encoders._training, "REPORT", 0.0)
-    monkeypatch.setattr(emea.cli.terminal, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(emea.cli._progress, "LINE_SECONDS", 0.0)
     turns = ["encoders.rrea.turns=1", "encoders.rrea.turn_epochs=2"]
     options = [part for setting in [*SHORT, *turns] for part in ("--set", setting)]
     assert emea_align(monkeypatch, "--encoder", "rrea", "--mode", "semi", *options) == 0
@@ -98,7 +102,7 @@ def test_a_mode_is_for_encoders_that_train(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert emea_align(monkeypatch, "--mode", "semi") == 2
-    assert "encoder 'propagation' knows no modes; try --encoder rrea" in " ".join(capsys.readouterr().err.split())
+    assert "encoder 'propagation' has no modes; try --encoder rrea" in " ".join(capsys.readouterr().err.split())
     assert emea_align(monkeypatch, "--encoder", "rraa") == 2
     assert "did you mean rrea" in " ".join(capsys.readouterr().err.split())
 
@@ -110,9 +114,11 @@ def test_weights_of_several_rules_are_named(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", sorted({*names("encoders")} - {"propagation", "committee"}))
-def test_the_estimate_knows_of_training(name: str, folder: Path) -> None:
-    task, plugin = task_in(folder), find("encoders", name, Encoder)
+def test_the_estimate_knows_of_training(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emea.runs.estimate.matrix_rate", lambda *_: 1e10)  # whatever else the machine is doing
+    plugin = find("encoders", name, Encoder)
     settings = Settings.model_validate({"em": {"encoder": name}})
     longer = Settings.model_validate({"em": {"encoder": name}, "encoders": {name: {"epochs": 100_000}}})
+    task = prepare(task_in(folder), settings.evidence)
     assert estimate(task, longer).seconds > 10 * estimate(task, settings).seconds
     assert "epochs" in plugin.Settings.model_fields

@@ -11,11 +11,18 @@ import torch
 import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.prepared import Anchors, ValuedGraph, prepare
+from emea.evidence.values import _nearest_number, normal_form
 from emea.settings import EvidenceSettings, load
-from emea.evidence.values import _nearest_number, normal_form, odd_values, with_values
 
 ALL = EvidenceSettings(kind="all")
 Literal = tuple[int, int, str, str | None]
+
+
+def with_values(given: Task, settings: EvidenceSettings) -> tuple[Task, Anchors]:
+    """The graphs with shared values, and those as anchors."""
+    prepared = prepare(given, settings)
+    return prepared.graphs, prepared.anchors
 
 
 def graph(names: list[str], triples: list[list[int]], literals: list[Literal], attributes: int = 2) -> Graph:
@@ -87,7 +94,10 @@ def test_shared_values_are_entities_of_both_graphs() -> None:
     )
     extended, anchors = with_values(given, ALL)
     source, target = extended.source, extended.target
+    assert isinstance(source, ValuedGraph)
+    assert isinstance(target, ValuedGraph)
     assert source.values == target.values == len(anchors.links) == 2
+    assert source.linkable.tolist() == target.linkable.tolist() == [True, True, True, False, False]
     assert source.entities.to_pylist()[:3] == ["a", "b", "c"]
     pairs = {
         (source.entities[s].as_py(), target.entities[t].as_py())
@@ -111,6 +121,14 @@ def test_values_of_many_tell_little_and_those_of_too_many_nothing() -> None:
     assert sorted(anchors.labels.weight.tolist()) == [0.5, 1.0]
     _, rare = with_values(task(first, second), EvidenceSettings(kind="all", most_holders=1))
     assert rare.telling.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_holders_of_both_sides_decide_how_much_a_value_tells(swapped: bool) -> None:
+    once, thrice = [(0, 0, "red", None)], [(number, 0, "red", None) for number in range(3)]
+    given = task(thrice, once) if swapped else task(once, thrice)
+    assert with_values(given, ALL)[1].telling.tolist() == pytest.approx([1 / 3**0.5])
+    assert len(with_values(given, EvidenceSettings(kind="all", most_holders=2))[1].links) == 0
 
 
 @pytest.mark.parametrize(("kind", "count"), [("all", 2), ("names", 1), ("literals", 1)])
@@ -159,13 +177,12 @@ def test_values_that_are_not_what_they_say_are_counted_and_count_as_text() -> No
         for side, own in zip((given.source, given.target), kinds, strict=True)
     ]
     given = Task(graphs[0], graphs[1], Links.empty())
-    said = odd_values(given, ALL)
-    assert said == [
-        "values of the source graph that are said to be numbers, are none, and count as text: 1, such as 'soon'",
-        f"values of the source graph that are longer than 65,536 characters and do not count: 1, such as '{'x' * 40}…'",
-        "values of the target graph that are said to be numbers, are none, and count as text: 1, such as 'Soon!'",
-        "values of the target graph that are said to be dates, are none, and count as text: 1, such as '2001-13-01'",
-    ]
+    assert prepare(given, ALL).faults == (
+        "source graph: 1 invalid numbers, treated as text, such as 'soon'",
+        f"source graph: 1 values longer than 65,536 characters, ignored, such as '{'x' * 40}…'",
+        "target graph: 1 invalid numbers, treated as text, such as 'Soon!'",
+        "target graph: 1 invalid dates, treated as text, such as '2001-13-01'",
+    )
     _, anchors = with_values(given, ALL)
     assert len(anchors.links) == 1
 

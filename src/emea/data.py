@@ -77,10 +77,9 @@ class Graph:
         return found if self.aliases is None else pc.coalesce(found, pc.index_in(names, self.aliases))
 
     def __repr__(self) -> str:
-        return (
-            f"Graph({len(self.entities):,} entities, {len(self.relations):,} relations, "
-            f"{len(self.triples):,} triples, {self.literals.num_rows:,} literals)"
-        )
+        parts = {"entities": self.entities, "relations": self.relations, "triples": self.triples}
+        sizes = ", ".join(f"{len(part):,} {name}" for name, part in parts.items())
+        return f"Graph({sizes}, {self.literals.num_rows:,} literals)"
 
 
 def _sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array]:
@@ -240,12 +239,10 @@ class Candidates:
 
     def touches(self, links: Links) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""
-        taken = [
-            torch.zeros(size, dtype=torch.bool, device=self.source.device) for size in (self.sources, self.targets)
-        ]
-        taken[0][links.source] = True
-        taken[1][links.target] = True
-        return taken[0][self.source] | taken[1][self.target]
+        source, target = (self.cosine.new_zeros(size, dtype=torch.bool) for size in (self.sources, self.targets))
+        source[links.source] = True
+        target[links.target] = True
+        return source[self.source] | target[self.target]
 
     def swap(self) -> Candidates:
         """The same pairs seen from the target."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
 
 class EmeaError(Exception):
     """Something the user gave cannot be used; the message says what was found and what was expected."""
@@ -25,3 +31,20 @@ class NotEnoughMemoryError(EmeaError):
     """The run would not fit into memory; the message says what would."""
 
     exit_code = 3
+
+
+def explained(error: ValidationError, model: type[BaseModel], place: str) -> SettingsError:
+    """The first problem of invalid settings in one sentence: the key, what was found, what was expected."""
+    problem = error.errors()[0]
+    path = [str(part) for part in problem["loc"]]
+    name = ".".join([*filter(None, [place]), *path])
+    if problem["type"] != "extra_forbidden":
+        return SettingsError(
+            f"setting {name}: found {problem['input']!r}; {problem['msg'][:1].lower()}{problem['msg'][1:]}"
+        )
+    for part in path[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    known = list(model.model_fields)
+    close = get_close_matches(path[-1], known, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, DirectoryPath, Field, ValidationError, model_validator
 
 from emea import plugins
 from emea.contracts import Plugin, PluginSettings
-from emea.errors import SettingsError
+from emea.errors import SettingsError, explained
 
 EMEA = "emea"  # the method of this package, as opposed to the baselines
 
@@ -35,22 +34,20 @@ class EvidenceSettings(PluginSettings):
     """Which literals count as evidence."""
 
     kind: Literal["structure", "names", "literals", "all"] = Field(
-        "structure",
-        description="structure: relations only; names: also equal and similar strings; literals: also equal values; "
-        "all: everything",
+        "structure", description="relations only; or also equal and similar strings; or also equal values; or all"
     )
     most_holders: int = Field(1000, ge=1, description="ignore values held by more entities than this")
     least_likeness: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="least similarity of similar strings: mean of trigram cosine and edit ratio",
+        description="least mean of trigram cosine and edit ratio of similar strings",
     )
     tolerance: float = Field(
-        1e-3, gt=0, description="relative difference up to which numbers count as similar, unless both are integers"
+        1e-3, gt=0, description="largest relative difference of similar numbers, not both integers"
     )
     sentences: DirectoryPath | None = Field(
-        None, description="folder of a sentence-transformers model that also compares names"
+        None, description="folder of a sentence-transformers model that compares names"
     )
     local_names: bool = Field(False, description="use the last part of a URI as a name of its entity")
     most_strings: int = Field(100_000, ge=0, description="compare strings for similarity up to this many on a side")
@@ -73,7 +70,7 @@ class SimilaritySettings(PluginSettings):
     axes: int = Field(1024, ge=1, description="main axes of the embeddings used by the approximate search")
     large: int = Field(2**30, ge=0, description="use three quarters of the axes beyond this many pairs")
     block: int | None = Field(
-        None, ge=1, description="rows of the similarity matrix held at a time; chosen by its width if unset"
+        None, ge=1, description="rows of the similarity matrix held at a time; if unset by its width"
     )
 
 
@@ -84,18 +81,14 @@ class ProbabilitySettings(PluginSettings):
         "softmax", description="eq. 1–2, or each entity's similarities rescaled to 0–1 and divided by their sum"
     )
     sharpness: float | None = Field(
-        None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; fitted to held-out seeds if unset"
+        None, gt=0, le=300, description="(ω₁ − ω₂)/τ of eq. 1–2; if unset fitted to held-out seeds"
     )
     typical_sharpness: float = Field(35.0, gt=0, description="sharpness assumed without any pair to fit it to")
-    none: float | None = Field(
-        None, le=2, description='similarity at which a counterpart is no better than "none"; fitted if unset'
-    )
+    none: float | None = Field(None, le=2, description='similarity that is no better than "none"; fitted if unset')
     typical_none: float = Field(-0.2, description='value of "none" assumed without any pair to fit it to')
     prior_pairs: float = Field(5.0, ge=0, description="weight of the typical sharpness and none, in held-out pairs")
     fit_candidates: int = Field(10, ge=1, description="nearest candidates used by the fit")
-    balance: int = Field(
-        15, ge=0, description='Sinkhorn iterations that normalise both ways, with "none"; 0 is plain eq. 2'
-    )
+    balance: int = Field(15, ge=0, description='Sinkhorn iterations, both ways, with "none"; 0: eq. 2 alone')
     fit_to: Literal["seeds", "validation"] = Field(
         "seeds", description="fit probabilities to hidden folds of the seeds, or to validation pairs"
     )
@@ -118,7 +111,7 @@ class CompatibilitySettings(PluginSettings):
     last_say: float = Field(
         0.2,
         ge=0,
-        description="exponent of q* in the final beliefs: the encoder has already learned from the rules",
+        description="exponent of q* in the final beliefs; the encoder learned from it, too",
     )
     abstain: bool = Field(True, description='allow "none" as an answer; if false, one of the candidates is right')
 
@@ -129,8 +122,7 @@ class EMSettings(PluginSettings):
     encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
     rules: Names | None = Field(
         None,
-        description="files in rules/, or module:Class, separated by commas; empty: the encoder alone; if unset paris, "
-        "and disagreement where values count",
+        description="files in rules/ or module:Class, by commas; empty: none; unset: paris, with values disagreement",
     )
     rounds: int = Field(6, ge=0, description="rounds after the first fit")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
@@ -140,9 +132,7 @@ class EMSettings(PluginSettings):
     )
     weighted: bool = Field(True, description="weight agreed pseudo-labels by their confidence")
     minimum: float = Field(0.8, ge=0, le=1, description="lowest confidence of agreed pseudo-labels")
-    settled: float = Field(
-        0.0, ge=0, le=1, description="stop when less than this share of the pseudo-labels has changed"
-    )
+    settled: float = Field(0.0, ge=0, le=1, description="stop when a smaller share of the labels has changed")
 
 
 class MatchingSettings(PluginSettings):
@@ -245,7 +235,7 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        raise _explained(error, Settings, "") from error
+        raise explained(error, Settings, "") from error
     settings.resolved()  # the chosen encoder and rules exist
     return settings
 
@@ -289,21 +279,4 @@ def plugin_settings(place: str, plugin: type[Plugin[Any]], values: dict[str, Any
     try:
         return plugin.Settings(**values)
     except ValidationError as error:
-        raise _explained(error, plugin.Settings, place) from error
-
-
-def _explained(error: ValidationError, model: type[BaseModel], place: str) -> SettingsError:
-    """The first problem in one sentence: the key, what was found, what was expected."""
-    problem = error.errors()[0]
-    path = [str(part) for part in problem["loc"]]
-    name = ".".join([*filter(None, [place]), *path])
-    if problem["type"] != "extra_forbidden":
-        return SettingsError(
-            f"setting {name}: found {problem['input']!r}; {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-        )
-    for part in path[:-1]:
-        model = model.model_fields[part].annotation  # type: ignore[assignment]
-    known = list(model.model_fields)
-    close = get_close_matches(path[-1], known, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")
+        raise explained(error, plugin.Settings, place) from error

@@ -20,9 +20,11 @@ from emea.baselines._settling import Settling
 from emea.cli import main
 from emea.contracts import Turn
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
-from emea.method.em import Result
 from emea.errors import InputError
-from emea.rules.paris import PARISSettings, Subrelations
+from emea.kernels.limits import TIED_SCORE
+from emea.method.rounds import Step
+from emea.rules._subrelations import Subrelations
+from emea.runs.align import TurnStep
 from emea.settings import load, read_config
 
 CPU = torch.device("cpu")
@@ -104,7 +106,7 @@ def slow_best(pairs: Belief) -> Belief:
     best = {
         (s, t): value
         for (s, t), value in pairs.items()
-        if all(value >= other - joins.TIED for pair, other in pairs.items() if s == pair[0] or t == pair[1])
+        if all(value >= other - TIED_SCORE for pair, other in pairs.items() if s == pair[0] or t == pair[1])
     }
     rivals = {
         (s, t): max(sum(pair[0] == s for pair in best), sum(pair[1] == t for pair in best)) for s, t in best
@@ -175,8 +177,7 @@ def given_subrelations(task: Task, seed: int) -> tuple[Subrelations, Belief, Bel
     inside, around = ({pair: max(0.0, draw.uniform(-0.25, 1.0)) for pair in pairs} for _ in range(2))
     columns = [torch.tensor([side[pair] for pair in pairs], dtype=torch.float64) for side in (inside, around)]
     ones = [torch.ones(2 * len(graph.relations), dtype=torch.float64) for graph in (task.source, task.target)]
-    nothing = PARISSettings(prior=0.0, prior_strength=0.0)
-    return Subrelations(torch.arange(len(pairs)), *columns, *ones, nothing), inside, around
+    return Subrelations(torch.arange(len(pairs)), *columns, *ones), inside, around
 
 
 def both_probabilities(task: Task, subrelations: Subrelations) -> tuple[Belief, Belief]:
@@ -216,13 +217,22 @@ def copies(
     return Task(source, target, known), dict.fromkeys(pairs[seeds:], 1.0)
 
 
-def settle(task: Task, *assignments: str) -> tuple[Result, list[Turn]]:
-    seen: list[Turn] = []
-    result = emea.align(task, load(assignments=["method=paris", *assignments]), seen.append)
-    return result, seen
+def settle_steps(task: Task, *assignments: str) -> tuple[emea.Result, list[TurnStep]]:
+    seen: list[TurnStep] = []
+
+    def observe(step: Step) -> None:
+        assert isinstance(step, TurnStep)
+        seen.append(step)
+
+    return emea.align(task, load(assignments=["method=paris", *assignments]), observe), seen
 
 
-def pairs_in(result: Result) -> Belief:
+def settle(task: Task, *assignments: str) -> tuple[emea.Result, list[Turn]]:
+    result, seen = settle_steps(task, *assignments)
+    return result, [step.turn for step in seen]
+
+
+def pairs_in(result: emea.Result) -> Belief:
     found = result.alignment
     return belief_of(Links(found.source, found.target, found.confidence))
 
@@ -285,7 +295,7 @@ def test_equivalences_do_not_depend_on_the_size_of_blocks(seed: int, monkeypatch
     arguments = *grouped(task), links_of(random_pairs(task, seed)), given_subrelations(task, seed)[0], THETA
     expected = belief_of(equivalences(*arguments).links)
     for block in (1, 7):
-        monkeypatch.setattr(joins, "BLOCK", block)
+        monkeypatch.setattr(joins, "EDGE_PAIR_BLOCK", block)
         agree(belief_of(equivalences(*arguments).links), expected, 1e-12)
 
 
@@ -383,14 +393,14 @@ def test_best_of_both_equals_the_loops(seed: int) -> None:
 @pytest.mark.parametrize("size", [{}, {"entities": 200, "edges": 600}, {"edges": 120, "seeds": 3}])
 def test_a_copy_is_linked(size: dict[str, int], seed: int) -> None:
     task, truth = copies(seed, **size)
-    result, turns = settle(task)
+    result, steps = settle_steps(task)
     found, reached = pairs_in(result), len({*task.source.triples[:, 0].tolist(), *task.source.triples[:, 2].tolist()})
     right = len(found.keys() & truth.keys())
     assert right >= 0.93 * (reached - len(task.seeds))
     assert right >= 0.98 * len(found)
-    assert turns[-1].changed <= 0.01
+    assert steps[-1].turn.changed <= 0.01
     assert result.last is None
-    assert [turn.number for turn in turns] == list(range(len(turns)))
+    assert [step.number for step in steps] == list(range(len(steps)))
 
 
 def test_seeds_are_not_found_again() -> None:
@@ -475,7 +485,7 @@ def test_small_blocks_end_in_the_same_links(monkeypatch: pytest.MonkeyPatch) -> 
     task, _ = copies(1, entities=30, edges=60, seeds=3)
     expected = pairs_in(settle(task)[0])
     assert len(expected) > 15
-    monkeypatch.setattr(joins, "BLOCK", 7)
+    monkeypatch.setattr(joins, "EDGE_PAIR_BLOCK", 7)
     agree(pairs_in(settle(task)[0]), expected)
 
 
@@ -636,7 +646,7 @@ def test_an_unknown_method_ends_with_one_sentence(files: Path, command: Command)
 
 def test_nothing_is_estimated_for_another_method(files: Path, command: Command) -> None:
     said = command(*GIVEN, "--method", "paris", "--dry-run", "--quiet", code=2)
-    assert said.endswith("--dry-run estimates the method emea alone, found --method paris")
+    assert said.endswith("--dry-run works with the method emea only, found --method paris")
     assert "Traceback" not in said
     assert not (files / "run").exists()
 
@@ -645,7 +655,7 @@ def test_methods_are_listed(command: Command) -> None:
     said = command("baselines")
     assert "paris" in said
     assert "prase" in said
-    assert "theta" in said
+    assert "theta" in command("baselines", "paris")
 
 
 def test_a_permuted_reference_changes_no_byte(files: Path, command: Command) -> None:

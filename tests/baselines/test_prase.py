@@ -13,9 +13,11 @@ from torch import Tensor
 import emea
 from emea.baselines._settling import Settling
 from emea.baselines.prase import PRASE, PRASESettings, nearest_to_each_other
-from emea.contracts import Encoder, PluginSettings, Turn
+from emea.contracts import Encoder, PluginSettings, Report, Turn, unreported
 from emea.data import Embeddings, Graph, Links, Task
-from emea.method.em import Fitting, Result
+from emea.evidence.prepared import Claims, ValuedGraph
+from emea.method.rounds import Fitting, Step
+from emea.runs.align import TurnStep
 from emea.errors import SettingsError
 from emea.settings import load
 
@@ -57,13 +59,18 @@ def two_samples(seed: int, kept: float = 0.6, seeds: int = 5) -> tuple[Task, set
     return Task(source, target, known), {(number, other[number]) for number in range(seeds, entities)}
 
 
-def align(task: Task, *assignments: str) -> tuple[Result, list[Turn]]:
-    seen: list[Turn] = []
+def turn_of(step: Step) -> Turn:
+    assert isinstance(step, TurnStep)
+    return step.turn
+
+
+def align(task: Task, *assignments: str) -> tuple[emea.Result, list[Turn]]:
+    seen: list[Step] = []
     result = emea.align(task, load(assignments=assignments), seen.append)
-    return result, seen
+    return result, [turn_of(step) for step in seen]
 
 
-def linked(result: Result) -> set[Pair]:
+def linked(result: emea.Result) -> set[Pair]:
     return set(zip(result.alignment.source.tolist(), result.alignment.target.tolist(), strict=True))
 
 
@@ -120,7 +127,7 @@ def test_opinion_does_not_depend_on_the_size_of_blocks(monkeypatch: pytest.Monke
     draw = torch.Generator().manual_seed(1)
     space = Embeddings(*(torch.nn.functional.normalize(torch.randn(60, 5, generator=draw), dim=1) for _ in range(2)))
     first = [beliefs(turn) for turn in Settling(task, 0.1, CPU).turns(3, 0.0, space)]
-    monkeypatch.setattr("emea.baselines._settling.BLOCK", 7)
+    monkeypatch.setattr("emea.baselines._settling.EMBEDDING_BLOCK", 7)
     second = [beliefs(turn) for turn in Settling(task, 0.1, CPU).turns(3, 0.0, space)]
     assert len(first[-1]) > 7
     for one, other in zip(first, second, strict=True):
@@ -141,7 +148,8 @@ def test_of_what_it_hears_it_believes_nothing_about_known_entities() -> None:
 
 def test_values_are_never_heard_of() -> None:
     graph = path(4)
-    wide = Graph(graph.entities, graph.relations, graph.triples, graph.attributes, graph.literals, values=1)
+    columns = (graph.entities, graph.relations, graph.triples, graph.attributes, graph.literals)
+    wide = ValuedGraph(*columns, values=1, claims=Claims.none(4))
     settling = Settling(Task(wide, wide, links((0, 0, 1.0))), 0.1, CPU)
     settling.hear(links((1, 1, 1.0), (3, 3, 1.0), (2, 3, 1.0)))
     assert belief(settling.found) == {(1, 1): 1.0}
@@ -187,7 +195,7 @@ def test_the_nearest_to_each_other(
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-class Recorder(Encoder):
+class Recorder(Encoder[PluginSettings]):
     """Remembers what it was fitted to, and places each entity by its number: equal numbers are equal."""
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
@@ -198,7 +206,7 @@ class Recorder(Encoder):
     def features(cls, settings: PluginSettings) -> int:
         return 64
 
-    def fit(self, pairs: Links, generator: torch.Generator) -> Embeddings:
+    def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
         self.fitted.append(pairs)
         return Embeddings(*(torch.eye(size, 64) for size in self.sizes))
 
@@ -295,7 +303,7 @@ def test_a_trained_encoder_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("emea.encoders._training.REPORT", 0.0)
     task, _ = two_samples(1)
     own = [f"baselines.prase.settings.{name}={value}" for name, value in TINY.items()]
-    seen: list[Turn] = []
+    seen: list[Step] = []
     told: list[tuple[int, Fitting]] = []
     result = emea.align(
         task,
@@ -308,7 +316,7 @@ def test_a_trained_encoder_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -
     assert [fitting.round for _, fitting in told] == [2] * 5 + [4] * 2
     assert all(fitting.round == turns for turns, fitting in told)
     assert all(fitting.state is None for _, fitting in told)
-    assert {now.pairs for now in progress[:5]} == {5 + int((seen[1].labels.weight >= 0.1).sum())}
+    assert {now.pairs for now in progress[:5]} == {5 + int((turn_of(seen[1]).labels.weight >= 0.1).sum())}
     assert len(seen) == 6
     assert len(result.alignment) > 5
 
@@ -346,7 +354,10 @@ def test_settings_are_read_back_from_a_file(tmp_path: Any) -> None:
     config.write_text(tomli_w.dumps(chosen.resolved()))
     again = load(config=config)
     assert again.resolved() == chosen.resolved()
-    assert again.baseline_settings().own() == chosen.baseline_settings().own()
+    first, second = (settings.plugin_settings("baselines", "prase") for settings in (again, chosen))
+    assert isinstance(first, PRASESettings)
+    assert isinstance(second, PRASESettings)
+    assert first.own() == second.own()
     assert again.method == "prase"
 
 

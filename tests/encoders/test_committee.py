@@ -10,7 +10,7 @@ from tiny_encoders import MORE, PAIRS, SHORT, TASK, TINY, same
 from torch import Tensor
 
 from emea import plugins
-from emea.contracts import Encoder, Progress, Size
+from emea.contracts import Encoder, Progress, Report, Size, unreported
 from emea.data import Embeddings, Links
 from emea.encoders.committee import Committee, CommitteeSettings
 from emea.errors import SettingsError
@@ -24,8 +24,8 @@ def committee(**settings: Any) -> Committee:
     return Committee(TASK, CommitteeSettings(**{"members": MEMBERS, "alone": 0, "settings": OWN, **settings}), CPU)
 
 
-def fit(encoder: Encoder, pairs: Links = PAIRS, seed: int = 0) -> Embeddings:
-    return encoder.fit(pairs, torch.Generator().manual_seed(seed))
+def fit(encoder: Committee, pairs: Links = PAIRS, seed: int = 0, report: Report = unreported) -> Embeddings:
+    return encoder.fit(pairs, torch.Generator().manual_seed(seed), report)
 
 
 def apart(pairs: Links, seed: int) -> list[Embeddings]:
@@ -90,9 +90,8 @@ def test_an_interrupted_fit_ends_in_the_same_numbers(stop_at: int, monkeypatch: 
             taken.update(stopped.state())
             raise KeyboardInterrupt
 
-    stopped.report = stop
     with pytest.raises(KeyboardInterrupt):
-        fit(stopped, MORE, 3)
+        fit(stopped, MORE, 3, stop)
     again.restore(taken)
     found = fit(again, MORE, 3)
     assert same(found, fit(whole, MORE, 3))

@@ -170,7 +170,7 @@ def test_embeddings_are_the_output_scaled_to_length_1() -> None:
 def test_loss_and_its_gradient_equal_the_loops(
     block: int, scale: float, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dual_amn._HardestFirst, "BLOCK", block)
+    monkeypatch.setattr("emea.encoders.dual_amn.HARDEST_BLOCK", block)
     encoder = encoder_of(seed, scale=scale, margin=1.5, shift=7.0)
     loss = only_loss(encoder, SMALL_PAIRS)
     expected, _ = slow_loss(slow_output(encoder.parameters), rows_of(SMALL_PAIRS), encoder.settings)

@@ -147,7 +147,7 @@ def test_embeddings_are_the_output_scaled_to_length_1() -> None:
 def test_loss_and_its_gradient_equal_the_loops(
     block: int, margin: float, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emea.kernels.margin.BLOCK", block)
+    monkeypatch.setattr("emea.kernels.margin.MARGIN_BLOCK", block)
     encoder = encoder_of(seed, margin=margin)
     loss = loss_of(encoder, SMALL_PAIRS, seed)
     expected = slow_loss(slow_output(encoder.parameters), SMALL_PAIRS, drawn(seed), margin)

@@ -1,5 +1,7 @@
 """What trained encoders share: warm starts, interruptions, the optimiser's steps, dropout and reports."""
 
+from typing import Any
+
 import pytest
 import torch
 from small_tasks import graph_of, pairs_of, random_triples
@@ -17,7 +19,7 @@ def every_epoch_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emea.encoders._training.REPORT", 0.0)
 
 
-def stopped(encoder: TrainedEncoder, pairs: Links, seed: int, turn: int, epoch: int) -> dict[str, Tensor]:
+def stopped(encoder: TrainedEncoder[Any], pairs: Links, seed: int, turn: int, epoch: int) -> dict[str, Tensor]:
     """The state at an epoch of a fit that ends there."""
     taken: dict[str, Tensor] = {}
 
@@ -26,10 +28,8 @@ def stopped(encoder: TrainedEncoder, pairs: Links, seed: int, turn: int, epoch: 
             taken.update(encoder.state())
             raise KeyboardInterrupt
 
-    encoder.report = stop
     with pytest.raises(KeyboardInterrupt):
-        fit(encoder, pairs, seed)
-    encoder.report = lambda _: None
+        fit(encoder, pairs, seed, stop)
     return taken
 
 
@@ -74,11 +74,14 @@ def test_a_turn_may_be_interrupted(name: str, turn: int, epoch: int) -> None:
 @every_encoder
 def test_turns_are_of_the_first_fit(name: str) -> None:
     encoder, turns = build(name, mode="semi"), []
-    encoder.report = lambda progress: turns.append(progress.turn)
-    fit(encoder, PAIRS, 1)
+
+    def keep(progress: Progress) -> None:
+        turns.append(progress.turn)
+
+    fit(encoder, PAIRS, 1, keep)
     assert max(turns) == 2
     turns.clear()
-    fit(encoder, MORE, 2)
+    fit(encoder, MORE, 2, keep)
     assert {*turns} == {0}
 
 
@@ -151,12 +154,11 @@ def test_a_fit_ends_with_the_average_of_its_last_epochs(share: float, epochs: in
     encoder._average = recorded  # type: ignore[method-assign]
     for _ in range(2):  # a later fit averages its own epochs only
         seen.clear()
-        encoder.report = watch
         if stop is not None:
             with pytest.raises(KeyboardInterrupt):
-                fit(encoder)
+                fit(encoder, report=watch)
             encoder.restore(kept)
-        fit(encoder)
+        fit(encoder, report=watch)
         assert len(seen) == 8
         for name, value in encoder.parameters.items():
             mean = torch.stack([values[name] for values in seen[-epochs:]]).mean(0)
@@ -210,8 +212,7 @@ def test_dropout_of_nearly_all_is_possible() -> None:
 @pytest.mark.parametrize("mode", ["sup", "semi"])
 def test_reports_say_how_far_a_fit_has_come(name: str, mode: str) -> None:
     encoder, reports = build(name, mode=mode), []
-    encoder.report = reports.append
-    fit(encoder, PAIRS)
+    fit(encoder, PAIRS, report=reports.append)
     plan = [(turn, epoch) for turn in range(3 if mode == "semi" else 1) for epoch in range(1, 5)]
     assert [(report.turn, report.epoch) for report in reports] == plan
     for report in reports:
@@ -225,8 +226,7 @@ def test_reports_say_how_far_a_fit_has_come(name: str, mode: str) -> None:
 def test_reports_are_rare_but_reach_the_last_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emea.encoders._training.REPORT", 1000.0)
     encoder, reports = build("rrea", epochs=6), []
-    encoder.report = reports.append
-    fit(encoder)
+    fit(encoder, report=reports.append)
     assert [report.epoch for report in reports] == [1, 6]
 
 
@@ -248,8 +248,7 @@ def test_an_encoder_learns(name: str) -> None:
         with torch.no_grad():
             standings.append(standing(encoder.embed()))
 
-    encoder.report = keep
-    embeddings = fit(encoder)
+    embeddings = fit(encoder, report=keep)
     assert standings[-1] > 0.1
     if name == "dual_amn":
         assert standings[-1] > standings[0] + 0.1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -10,22 +11,22 @@ from tiny_encoders import PAIRS, build, every_encoder, fit
 from torch import Tensor
 from torch.optim import Optimizer
 
-from emea.contracts import PluginSettings, Progress
+from emea.contracts import Progress, Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._training import TrainedEncoder, TrainingSettings, rmsprop
 
 
-class Still(TrainedEncoder):
+class Still(TrainedEncoder[TrainingSettings]):
     """Has embeddings that do not move."""
 
     embeddings: Embeddings
 
     @classmethod
-    def features(cls, settings: PluginSettings) -> int:
+    def features(cls, settings: TrainingSettings) -> int:
         return 1
 
     @classmethod
-    def epoch_work(cls, settings: PluginSettings, size: object) -> float:
+    def epoch_work(cls, settings: TrainingSettings, size: Size) -> float:
         return 1.0
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
@@ -53,7 +54,7 @@ def brute_force(embeddings: Embeddings, known: Links) -> set[tuple[int, int]]:
     return best & {(max(free_source, key=lambda s: csls[s, t]), t) for t in free_target}
 
 
-def turns(encoder: TrainedEncoder, pairs: Links) -> list[tuple[Progress, Embeddings, Links]]:
+def turns(encoder: TrainedEncoder[Any], pairs: Links) -> list[tuple[Progress, Embeddings, Links]]:
     """Of a fit, each turn's end: the last report, the embeddings, the pairs found until then."""
     ends = []
 
@@ -62,8 +63,7 @@ def turns(encoder: TrainedEncoder, pairs: Links) -> list[tuple[Progress, Embeddi
             with torch.no_grad():
                 ends.append((progress, encoder.embed(), encoder.found))
 
-    encoder.report = keep
-    fit(encoder, pairs)
+    fit(encoder, pairs, report=keep)
     return ends
 
 

@@ -7,7 +7,7 @@ import torch
 from small_tasks import CPU, graph_of, pairs_of, random_triples
 
 from emea import plugins
-from emea.contracts import Encoder
+from emea.contracts import Encoder, Report, unreported
 from emea.data import Embeddings, Links, Task
 from emea.encoders._training import TrainedEncoder
 
@@ -33,15 +33,17 @@ MORE = PAIRS + pairs_of([(1, 1, 0.9), (3, 5, 0.4)])
 every_encoder = pytest.mark.parametrize("name", TINY)
 
 
-def build(name: str, task: Task = TASK, **settings: Any) -> TrainedEncoder:
+def build(name: str, task: Task = TASK, **settings: Any) -> TrainedEncoder[Any]:
     plugin = plugins.find("encoders", name, Encoder)
     encoder = plugin(task, plugin.Settings(**{**TINY[name], **SHORT, **settings}), CPU)
     assert isinstance(encoder, TrainedEncoder)
     return encoder
 
 
-def fit(encoder: TrainedEncoder, pairs: Links = PAIRS, seed: int = 0) -> Embeddings:
-    return encoder.fit(pairs, torch.Generator().manual_seed(seed))
+def fit(
+    encoder: TrainedEncoder[Any], pairs: Links = PAIRS, seed: int = 0, report: Report = unreported
+) -> Embeddings:
+    return encoder.fit(pairs, torch.Generator().manual_seed(seed), report)
 
 
 def same(first: Embeddings, second: Embeddings) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def folder_of(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
-    """Makes a folder of files, columns written with spaces for tabs."""
+    """Makes a folder of files; spaces in their texts become tabs."""
 
     def make(files: Mapping[str, str]) -> Path:
         for name, text in files.items():

@@ -144,20 +144,20 @@ SAME = "<a:a> <http://www.w3.org/2002/07/owl#sameAs> <a:b> .\n"
          "<rdf:Description rdf:about='a:a' e:p='x'/></rdf:RDF>", "triples"),
     ],
 )  # fmt: skip
-def test_what_a_file_holds_is_found_out(tmp_path: Path, name: str, text: str, kind: str) -> None:
+def test_what_a_file_holds_is_detected(tmp_path: Path, name: str, text: str, kind: str) -> None:
     (tmp_path / name).write_text(text)
     assert f" {kind} " in convert(tmp_path / name, tmp_path / "converted.csv")
 
 
-def test_the_kind_can_be_said(tmp_path: Path) -> None:
+def test_the_kind_can_be_given(tmp_path: Path) -> None:
     source = tmp_path / "x.nt"
     source.write_text(SAME)
     assert convert(source, tmp_path / "x.tsv", kind="graph").startswith("1 triples and 0 literals")
-    with pytest.raises(InputError, match=r"found the suffix '\.nq', expected pairs in one of"):
+    with pytest.raises(InputError, match=r"found the suffix '\.nq', expected one for pairs: \.csv"):
         convert(source, tmp_path / "x.nq", kind="pairs")
-    with pytest.raises(InputError, match=r"found the suffix '\.sssom\.tsv', expected a graph in one of"):
+    with pytest.raises(InputError, match=r"found the suffix '\.sssom\.tsv', expected one for a graph: \.csv"):
         convert(source, tmp_path / "x.sssom.tsv", kind="graph")
-    with pytest.raises(SettingsError, match="found the graph name a:g for pairs"):
+    with pytest.raises(SettingsError, match="found the graph name a:g for pairs, expected none"):
         convert(source, tmp_path / "x.tsv", kind="pairs", graph="a:g")
 
 
@@ -169,13 +169,13 @@ def test_a_named_graph_can_be_converted(tmp_path: Path) -> None:
         read_graph(tmp_path / "x.tsv", graph="a:g")
 
 
-def test_what_was_left_out_is_said(tmp_path: Path) -> None:
+def test_what_was_skipped_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x.ttl").write_text(SAME + "<a:a> <a:p> <a:b> .")
     found = convert(tmp_path / "x.ttl", tmp_path / "x.tsv", kind="pairs")
-    assert found == f"1 pairs written to {tmp_path / 'x.tsv'}; not: 1 with other relations"
+    assert found == f"1 pairs written to {tmp_path / 'x.tsv'}; skipped: 1 with other relations"
 
 
-def test_exclusions_are_no_links(tmp_path: Path) -> None:
+def test_exclusions_are_not_links(tmp_path: Path) -> None:
     source, target = graph_of(["a", "b"]), graph_of(["x", "y"])
     rows = [("a", "x", 1.0, False), ("a", "y", 1.0, True), ("b", "y", 1.0, True), ("b", "y", 0.5, True)]
     PAIR_WRITERS[".tsv"].write_pairs(pairs_of(rows), tmp_path / "pairs.tsv")

@@ -83,7 +83,7 @@ def test_sharing_variant(folder_of: FolderOf) -> None:
         "ref_ent_ids": "1 4\n2 5\n",
     }
     folder = folder_of(GRAPHS | shared)
-    expected = "id files, BootEA's sharing variant: 1 seeds share one id, reference in ref_ent_ids"
+    expected = "id files, BootEA's sharing variant: 1 seeds given by shared ids, reference in ref_ent_ids"
     assert DBP15K().detect(folder) == expected
     assert read(folder, Choice())[1] == [{("a", "x")}, set(), {("b", "y"), ("c", "z")}]
     assert read(folder, Choice(ratio=1.0))[1][0] == ALL
@@ -114,13 +114,16 @@ def test_a_name_with_two_ids_is_one_entity(folder_of: FolderOf) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"triples_1": "2 0 1\n3 0 1\n"}, r"triples_1, line 2: found the id 3, expected one of ent_ids_1"),
-        ({"triples_1": "2 9 1\n"}, r"triples_1, line 1: found the id 9, expected one of rel_ids_1"),
-        ({"sup_ent_ids": "3 2\n"}, r"sup_ent_ids, line 1: found the id 3, expected one of ent_ids_1"),
-        ({"ref_ent_ids": "2 9\n"}, r"ref_ent_ids, line 1: found the id 9, expected one of ent_ids_2"),
-        ({"ent_ids_1": "2 a\n2 b\n"}, r"ent_ids_1, line 2: found a second name for the id 2"),
-        ({"ent_ids_1": ""}, r"triples_1, line 1: found the id 2, expected one of ent_ids_1"),
-        ({"triples_1": "\n2 0 1\n\n2 0 3\n3 9 1\n"}, r"triples_1, line 4: found the id 3, expected one of ent_ids_1"),
+        ({"triples_1": "2 0 1\n3 0 1\n"}, r"triples_1, line 2: found the id 3, expected one listed in ent_ids_1"),
+        ({"triples_1": "2 9 1\n"}, r"triples_1, line 1: found the id 9, expected one listed in rel_ids_1"),
+        ({"sup_ent_ids": "3 2\n"}, r"sup_ent_ids, line 1: found the id 3, expected one listed in ent_ids_1"),
+        ({"ref_ent_ids": "2 9\n"}, r"ref_ent_ids, line 1: found the id 9, expected one listed in ent_ids_2"),
+        ({"ent_ids_1": "2 a\n2 b\n"}, r"ent_ids_1, line 2: found a second name for the id 2, expected only one"),
+        ({"ent_ids_1": ""}, r"triples_1, line 1: found the id 2, expected one listed in ent_ids_1"),
+        (
+            {"triples_1": "\n2 0 1\n\n2 0 3\n3 9 1\n"},
+            r"triples_1, line 4: found the id 3, expected one listed in ent_ids_1",
+        ),
         ({"triples_2": "2 0\n"}, r"triples_2, line 1: found 2 columns, expected 3"),
     ],
 )

@@ -17,10 +17,10 @@ from emea.settings import load
 from fuzzing import SECONDS, Subject, mutate, run_case, subjects
 
 CASES = 400
-MEMORY = 500 << 20  # bytes that all cases together may need beyond what was used before
+MEMORY = 500 << 20  # bytes that all cases together may use beyond what was used before
 
 
-def test_readers_and_settings_end_well_or_with_our_error(tmp_path: Path) -> None:
+def test_readers_and_settings_succeed_or_raise_our_error(tmp_path: Path) -> None:
     names = {subject.name for subject in subjects()}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seen, slowest = set(), 0.0

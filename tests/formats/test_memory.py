@@ -13,7 +13,7 @@ from emea.formats import read_task
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
 
-# Run in a process of its own: it says how much its largest size grew while it read, after reading something small.
+# Run in a separate process: prints how much peak memory grew while reading, after reading something small.
 MEASURE = """
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ before = size("VmRSS")
 read(large)
 print(size("VmHWM") - before)
 """
-FIXED = 32 << 20  # bytes for the parts of a file that are held at a time, whatever its size
+FIXED = 32 << 20  # bytes for the part of a file that is held at a time, whatever its size
 SMALL = {
     "ent_ids_1": "0 a\n1 b\n",
     "ent_ids_2": "0 x\n1 y\n",

@@ -1,4 +1,4 @@
-"""OAEI Alignment RDF, in and out."""
+"""Reading and writing OAEI Alignment RDF."""
 
 from pathlib import Path
 
@@ -69,10 +69,10 @@ def test_equal_cells_are_pairs_and_others_are_not(tmp_path: Path, namespace: str
     [
         (alignment(cell(measure="2")), "line 4: found the weight '2', expected a number from 0 to 1"),
         (alignment(cell(entity1="")), "line 4: found a cell without entity1 or entity2"),
-        (alignment(cell("~")), r"found no pairs but 1 with the relation ~, expected cells with the relation ="),
-        (alignment(cell())[:-30], "line 4: no element found; expected XML to its end"),
-        (alignment(cell(entity1="<entity1 rdf:resource='a&#9;b'/>")), "line 4: found the name 'a.*without tab"),
-        (alignment(cell(), "urn:other"), "found no element Alignment"),
+        (alignment(cell("~")), r"found no pairs, only 1 with the relation ~; expected cells with the relation ="),
+        (alignment(cell())[:-30], "line 4: no element found; expected complete, well-formed XML"),
+        (alignment(cell(entity1="<entity1 rdf:resource='a&#9;b'/>")), "line 4: found the name 'a.*without tabs"),
+        (alignment(cell(), "urn:other"), "found no Alignment element"),
     ],
 )
 def test_broken_alignments_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -98,6 +98,6 @@ def test_the_file_is_as_the_alignment_api_writes_it(tmp_path: Path) -> None:
 
 
 def test_names_that_xml_cannot_hold_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"found the character U\+0001 in a name"):
+    with pytest.raises(InputError, match=r"found the character U\+0001 in a name, expected characters that XML allows"):
         OAEI().write_alignment(*aligned(["a\x01"], ["b"]), tmp_path / "links.rdf")
     assert list(tmp_path.iterdir()) == []

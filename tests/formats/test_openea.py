@@ -68,7 +68,7 @@ def test_without_links_there_is_no_reference(folder_of: FolderOf) -> None:
     assert (len(task.seeds), reference) == (1, None)
     unlinked, nothing = OpenEA().read_task(folder, Choice())
     assert (len(unlinked.seeds), nothing) == (0, None)
-    with pytest.raises(InputError, match=r"has no links to take the share 0\.3 of"):
+    with pytest.raises(InputError, match=r"has no links to split by --ratio 0\.3"):
         OpenEA().read_task(folder, Choice(ratio=0.3))
 
 

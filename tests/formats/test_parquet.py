@@ -52,8 +52,8 @@ def test_pairs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"head": ["a"], "tail": ["b"]}, "found the columns head, tail, expected one named relation"),
-        ({"head": ["a"], "relation": ["p"], "tail": [None]}, "row 1: found an empty cell, expected tail"),
+        ({"head": ["a"], "tail": ["b"]}, "found the columns head, tail, expected exactly one named relation"),
+        ({"head": ["a"], "relation": ["p"], "tail": [None]}, "row 1: found an empty cell, expected a tail"),
         ({"head": ["a", ""], "relation": ["p", "p"], "tail": ["b", "b"]}, "row 2: found the name ''"),
         ({"head": ["a"], "relation": ["p"], "tail": ["b"], "kind": ["thing"]}, "row 1: found the kind 'thing'"),
         ({"head": [b"\xff"], "relation": ["p"], "tail": ["b"]}, "cannot be read: .*expected Parquet"),
@@ -82,5 +82,7 @@ def test_few_bytes_with_many_rows_are_refused(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "pairs.parquet"
     pq.write_table(pa.table({"source": ["a"] * 100_000, "target": ["x"] * 100_000}), path)
     monkeypatch.setattr(_files, "EXPANDED_SIZE", 100_000)
-    with pytest.raises(InputError, match=r"found 100,000 rows in .* bytes, expected at most 200 times"):
+    with pytest.raises(
+        InputError, match=r"found 100,000 rows in .* bytes, expected at most 200 times as many bytes of data"
+    ):
         Parquet().read_pairs(path)

@@ -91,7 +91,7 @@ def test_an_error_names_file_and_line(tmp_path: Path) -> None:
 
 
 def test_a_triple_as_object_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"found the triple <a:a> <a:p> <a:b> as a node"):
+    with pytest.raises(InputError, match=r"found the triple <a:a> <a:p> <a:b> used as a node"):
         RDF().read_graph(written(tmp_path, "<a:a> <a:p> <<( <a:a> <a:p> <a:b> )>> ."))
 
 
@@ -130,7 +130,7 @@ def test_a_graph_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path
 def test_names_of_graphs_are_iris_and_for_quads(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="found the graph name no iri, expected an IRI"):
         RDF("no iri")
-    with pytest.raises(SettingsError, match=r"found the graph name <a:g> for .*graph\.ttl, expected it with \.nq only"):
+    with pytest.raises(SettingsError, match=r"found the graph name <a:g> for .*graph\.ttl, expected none: only \.nq"):
         read_graph(written(tmp_path, TURTLE), graph="a:g")
 
 
@@ -154,6 +154,6 @@ def test_links_are_same_as(tmp_path: Path) -> None:
 
 
 def test_links_of_other_names_are_refused_and_leave_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'Bern', expected IRIs"):
+    with pytest.raises(InputError, match="'Bern', expected an IRI"):
         RDF().write_alignment(*aligned(["a:a", "Bern"], ["a:b", "a:c"]), tmp_path / "links.nt")
     assert list(tmp_path.iterdir()) == []

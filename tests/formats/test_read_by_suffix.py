@@ -34,9 +34,9 @@ def test_the_example_is_read() -> None:
 
 
 def test_suffixes_are_known_by_every_reader(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"found the suffix '\.xyz', expected a graph in one of \.csv, .*\.nt.*\.ttl"):
+    with pytest.raises(InputError, match=r"found the suffix '\.xyz', expected one for a graph: \.csv, .*\.nt.*\.ttl"):
         read_graph(tmp_path / "graph.xyz.gz")
-    with pytest.raises(InputError, match=r"expected pairs in one of \.csv, .*no suffix"):
+    with pytest.raises(InputError, match=r"expected one for pairs: \.csv, .*no suffix"):
         read_pairs(tmp_path / "pairs.xyz", SOURCE, TARGET)
     with pytest.raises(InputError, match=r"graph\.nt does not exist"):
         read_graph(tmp_path / "graph.nt")
@@ -51,7 +51,7 @@ def test_an_empty_graph_is_refused(tmp_path: Path, name: str) -> None:
         read_graph(tmp_path / name)
 
 
-def test_every_format_says_what_it_is() -> None:
+def test_every_format_has_a_description() -> None:
     for name in plugins.names("formats"):
         description = plugins.find("formats", name, Format).description
         assert description
@@ -79,9 +79,9 @@ def test_pairs_are_names_or_ids_sorted_and_merged(tmp_path: Path) -> None:
         (["source target", "t:Roma s:Rome"], r"line 2: found 'http://target\.org/Roma'.*are the columns swapped"),
         (
             ["s:Rome t:Roma", "s:Bern t:Berne", "3 t:Parigi"],
-            r"line 3: found '3' paired with '.*Parigi', and before with '.*Roma' \(.*line 1\)",
+            r"line 3: found '3' paired with '.*Parigi', and earlier with '.*Roma' \(.*line 1\)",
         ),
-        (["s:Rome t:Roma", "s:Bern t:Roma"], r"line 2: found '.*Roma' paired with '.*Bern', and before with '.*Rome'"),
+        (["s:Rome t:Roma", "s:Bern t:Roma"], r"line 2: found '.*Roma' paired with '.*Bern', and earlier with '.*Rome'"),
     ],
 )
 def test_pairs_that_cannot_be_links_are_refused(tmp_path: Path, rows: list[str], message: str) -> None:
@@ -89,12 +89,12 @@ def test_pairs_that_cannot_be_links_are_refused(tmp_path: Path, rows: list[str],
         pairs_of(tmp_path, *rows)
 
 
-def test_no_pairs_are_no_links(tmp_path: Path) -> None:
+def test_no_pairs_give_no_links(tmp_path: Path) -> None:
     assert len(pairs_of(tmp_path)) == 0
 
 
 def test_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no layout known here; expected one of: .*OpenEA"):
+    with pytest.raises(InputError, match=r"found no known layout, expected one of: .*OpenEA"):
         read_task(tmp_path, Choice(ratio=0.3))
     with pytest.raises(InputError, match="does not exist; expected a folder"):
         read_task(tmp_path / "none", Choice(ratio=0.3))

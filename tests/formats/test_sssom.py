@@ -65,7 +65,7 @@ def test_names_and_numbers_survive(tmp_path: Path) -> None:
         assert mapping.mapping_date is None
 
 
-def test_the_file_is_plain_text_that_any_reader_takes(tmp_path: Path) -> None:
+def test_the_file_is_plain_text_that_any_reader_accepts(tmp_path: Path) -> None:
     path = tmp_path / "links.sssom.tsv"
     SSSOM().write_alignment(*aligned(SOURCES, TARGETS), path)
     first = path.read_bytes()
@@ -91,9 +91,9 @@ def test_id_and_licence_can_be_given(tmp_path: Path) -> None:
     pack = sssom_pydantic.read(path)
     assert str(pack.mapping_set.id) == "https://example.org/set"
     assert str(pack.mapping_set.license) == "https://creativecommons.org/licenses/by/4.0/"
-    with pytest.raises(SettingsError, match="found the licence mine, expected an IRI"):
+    with pytest.raises(SettingsError, match="found the licence mine, expected an http or https IRI"):
         SSSOM(licence="mine").write_alignment(*aligned(["a:a"], ["a:b"]), path)
-    with pytest.raises(SettingsError, match="found the mapping set id urn:x, expected an IRI with http"):
+    with pytest.raises(SettingsError, match="found the mapping set id urn:x, expected an http or https IRI"):
         SSSOM("urn:x")
 
 
@@ -123,7 +123,7 @@ def test_both_sides_share_the_prefix_of_a_namespace() -> None:
     assert prefixes == {"source": "http://example.org/", "target": "http://other.org/"}
 
 
-def test_what_is_encoded_already_stays_so() -> None:
+def test_encoded_characters_stay_encoded() -> None:
     name = "http://example.org/AC%2FDC_100%_é"
     (curie,), prefixes = shorten([name], "source", {})
     assert curies.Converter.from_prefix_map(prefixes).expand(curie) == "http://example.org/AC%2FDC_100%25_%C3%A9"
@@ -166,7 +166,7 @@ ex:c\towl:equivalentClass\tex:d\tsemapv:LexicalMatching\t1\t
     assert pairs.schema.metadata[b"skipped"] == skipped
 
 
-def test_what_the_metadata_say_holds_for_all_rows(tmp_path: Path) -> None:
+def test_metadata_slots_apply_to_all_rows(tmp_path: Path) -> None:
     text = "#mapping_tool: emea\n#confidence: 0.5\n#curie_map: {ex: 'urn:'}\nsubject_id\tpredicate_id\tobject_id\n"
     pairs = read(tmp_path, f"{text}ex:%C3%A9\towl:sameAs\tex:b\n")
     assert rows(pairs) == [("urn:é", "urn:b", 0.5, False, 5)]
@@ -181,16 +181,19 @@ def test_what_the_metadata_say_holds_for_all_rows(tmp_path: Path) -> None:
         ),
         (f"{HEADER}owl:a\towl:sameAs\towl:b\tx\t2\t\n", r"line 2: found the weight '2', expected a number from 0 to 1"),
         (f"{HEADER}owl:a\towl:sameAs\n", "line 2: found 2 columns, expected 6"),
-        ("#a: b\nsubject_id\tobject_id\n", "line 2: found no column predicate_id, expected SSSOM/TSV"),
+        (
+            "#a: b\nsubject_id\tobject_id\n",
+            "line 2: found no column predicate_id, expected subject_id, predicate_id, object_id",
+        ),
         (f"#a: b\n#c: [\n{HEADER}", "line 2: .*; expected metadata in YAML"),
-        (f"#- a\n{HEADER}", "line 1: found metadata without names"),
+        (f"#- a\n{HEADER}", "line 1: found metadata without slots"),
         (f"#{'[' * 5000}\n{HEADER}", "found metadata nested too deeply"),
-        (f"#curie_map: [a]\n{HEADER}", "found another curie_map than prefixes with their IRIs"),
+        (f"#curie_map: [a]\n{HEADER}", "found an invalid curie_map, expected prefixes with their IRIs"),
         (f"#a: {'x' * (1 << 20)}\n{HEADER}", "found more than 1,048,576 characters of metadata"),
         (f'{HEADER}"owl:a\n', "line 2: .*expected standard CSV quoting"),
         (
             f"{HEADER}owl:a\tskos:broadMatch\towl:b\tx\t1\t\n",
-            "found no pairs but 1 with skos:broadMatch, expected rows",
+            "found no pairs, only 1 with skos:broadMatch; expected rows",
         ),
     ],
 )

@@ -48,7 +48,7 @@ def test_triples(tmp_path: Path, name: str, text: str) -> None:
         "note\thead\trelation\ttail\nhm\ta\tr\tb\n",
     ],
 )
-def test_a_header_says_which_column_is_which(tmp_path: Path, text: str) -> None:
+def test_a_header_gives_the_order_of_columns(tmp_path: Path, text: str) -> None:
     assert triple_names(Table().read_graph(written(tmp_path, text))) == {("a", "r", "b")}
 
 
@@ -85,9 +85,13 @@ def test_quotes_in_tsv_are_text(tmp_path: Path) -> None:
         ("graph.tsv", "a b c\n", r"line 1: found 1 columns, expected 3"),
         ("graph.csv", "a,b,c\na,b,c,d\n", r"line 2: found 4 columns, expected 3 separated by commas"),
         ("graph.tsv", "a\tb\tc\tthing\n", r"line 1: found the kind 'thing', expected entity or literal"),
-        ("graph.csv", 'a,b,"c\nd"\n', r"line 2: found the name 'c\\nd', expected one without tab or newline"),
+        (
+            "graph.csv",
+            'a,b,"c\nd"\n',
+            r"line 2: found the name 'c\\nd', expected a non-empty name without tabs or newlines",
+        ),
         ("graph.csv", 'a,b,"c\td"\n', r"found the name 'c\\td'"),
-        ("graph.tsv", "a\t\tc\n", r"line 1: found the name ''"),
+        ("graph.tsv", "a\t\tc\n", r"line 1: found the name '', expected a non-empty name"),
         ("graph.csv", 'a,b,"c\n', r"expected standard CSV quoting"),
     ],
 )
@@ -168,7 +172,7 @@ def test_fractions_keep_six_significant_digits(tmp_path_factory: pytest.TempPath
         assert len(row[2].lower().partition("e")[0].replace(".", "").strip("-0")) <= 6
 
 
-def test_packed_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
+def test_compressed_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     paths = [tmp_path / "one.tsv.gz", tmp_path / "two.tsv.gz"]
     for path in paths:
         write_columns(path, ["name"], [pa.chunked_array([["a"], ["b"]])])

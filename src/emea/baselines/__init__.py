@@ -1,1 +1,1 @@
-"""Systems of their own, which the paper compares with; one a file."""
+"""Complete systems that the paper compares with, one per file."""

@@ -1,4 +1,4 @@
-"""Pr(x ≡ x') of all pairs that have any evidence, and the subrelations that follow from it (PARIS eq. 13 and 12)."""
+"""Pr(x ≡ x') of all pairs with any evidence, and the subrelations that follow from it (PARIS eq. 13 and 12)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from emea.kernels.limits import EDGE_PAIR_BLOCK, TIED_SCORE
 from emea.kernels.segments import cuts, segment_max, segment_sum, starts
 from emea.rules._subrelations import Subrelations, log_unlikely
 
-LEAST = 0.01  # what two edges must say for a pair to be counted
+LEAST = 0.01  # least probability that two edges must give a pair to count
 
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """A graph's edges by tail and relation: all x with r(x, y), for each y and r."""
+    """A graph's edges grouped by tail and relation: all x with r(x, y), for each y and r."""
 
     edges: Edges
     first: Tensor  # [entities] first group of each y
     groups: Tensor  # [entities] how many it has
     relation: Tensor  # [groups] r
-    start: Tensor  # [groups] where its members start
+    start: Tensor  # [groups] position of its first member
     count: Tensor  # [groups] how many there are
     member: Tensor  # [edges] x
     functionality: Tensor  # [relations] fun⁻¹
 
     @classmethod
     def build(cls, graph: Graph, device: torch.device) -> Grouped:
-        """Sort the edges: those into y are those out of it, inverted."""
+        """Group the edges: those into y are the inverses of those out of it."""
         edges = Edges.build(graph, device)
         key, order = torch.sort(edges.head * edges.relations + edges.relation, stable=True)
         key, count = torch.unique_consecutive(key, return_counts=True)
@@ -50,22 +50,22 @@ class Grouped:
 
 
 def assumed(source: Grouped, target: Grouped, theta: float) -> Subrelations:
-    """Before anything is known each relation is contained in each other with the same probability."""
+    """The initial assumption: each relation is contained in every other with the same probability."""
     nothing = Links.empty().to(source.member.device)
     return Subrelations.estimate(source.edges, target.edges, nothing, prior=theta, strength=1.0)
 
 
 def observed(source: Grouped, target: Grouped, equal: Links) -> Subrelations:
-    """Pr(r ⊆ r') from the pairs that are equal, nothing else assumed."""
+    """Pr(r ⊆ r') estimated from equal pairs, without a prior."""
     return Subrelations.estimate(source.edges, target.edges, equal)
 
 
 @dataclass(frozen=True, eq=False)
 class Equivalences:
-    """Pairs and how probable they are."""
+    """Pairs and their probabilities."""
 
     links: Links
-    strength: Tensor  # [pairs] −log(1 − Pr): what tells apart those that are all but certain
+    strength: Tensor  # [pairs] −log(1 − Pr): distinguishes pairs that are all but certain
 
     def __getitem__(self, rows: Tensor) -> Equivalences:
         return Equivalences(self.links[rows], self.strength[rows])
@@ -74,7 +74,7 @@ class Equivalences:
 def equivalences(
     source: Grouped, target: Grouped, equal: Links, subrelations: Subrelations, theta: float
 ) -> Equivalences:
-    """Pr(x ≡ x') of all pairs for which it is at least θ, from the pairs (y, y') that are equal; sorted."""
+    """Pr(x ≡ x') of all pairs for which it is at least θ, given equal pairs (y, y'); sorted."""
     pair, group = expand(source.first[equal.source], source.groups[equal.source])
     row, other = expand(target.first[equal.target[pair]], target.groups[equal.target[pair]])
     pair, group = pair[row], group[row]
@@ -101,7 +101,7 @@ def equivalences(
 
 
 def best_of_both(found: Equivalences, sources: int, targets: int) -> Links:
-    """The pairs that are the best of both their entities; those that are tied share their probability."""
+    """The pairs that are the best for both of their entities; tied pairs share their probability."""
     pairs, strength = found.links, found.strength
     forward = strength >= segment_max(strength, pairs.source, sources)[pairs.source] - TIED_SCORE
     backward = strength >= segment_max(strength, pairs.target, targets)[pairs.target] - TIED_SCORE

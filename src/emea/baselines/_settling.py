@@ -1,4 +1,4 @@
-"""PARIS' turns: equivalences and subrelations from each other until they settle, alone or with an encoder's opinion."""
+"""The turns of PARIS: equivalences and subrelations from each other until they settle, with or without an encoder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.segments import segment_sum
 
-SHARE = 0.2  # of an encoder's cosine in the probability of a pair (PRASE)
+SHARE = 0.2  # weight of an encoder's cosine in the probability of a pair (PRASE)
 
 
 class Settling:
-    """What PARIS knows between its turns."""
+    """The state of PARIS between its turns."""
 
     def __init__(self, task: Task, theta: float, device: torch.device) -> None:
         self.theta = theta
@@ -32,7 +32,7 @@ class Settling:
         self.found = self.known[:0]  # the best pairs of the last turn
 
     def turns(self, rounds: int, settled: float, embeddings: Embeddings | None = None) -> Iterator[Turn]:
-        """Turn by turn until few of the best pairs are new to the last two turns (some come and go for ever)."""
+        """Turn by turn until few of the best pairs were absent from the last two turns (some come and go forever)."""
         seen: list[Tensor] = []
         for number in range(rounds):
             pairs = equivalences(self.source, self.target, self.known + self.found, self.subrelations, self.theta)
@@ -49,7 +49,7 @@ class Settling:
                 return
 
     def hear(self, proposed: Links) -> None:
-        """The pairs that the next turn starts from are another's."""
+        """Start the next turn from pairs that another system proposes."""
         proposed = Links(proposed.source, proposed.target, proposed.weight.double())
         self._carry(proposed[self._open(proposed)])
 
@@ -59,7 +59,7 @@ class Settling:
         self.subrelations = observed(self.source, self.target, self.known + found)
 
     def _open(self, pairs: Links) -> Tensor:
-        """Whether nothing is known about the entities of each pair, and it is not excluded, [pairs] bool."""
+        """Whether both entities of each pair are free to be linked, and the pair is not excluded, [pairs] bool."""
         kept = self.free[0][pairs.source] & self.free[1][pairs.target]
         return kept & ~torch.isin(self._keys(pairs), self._keys(self.exclusions)) if len(self.exclusions) else kept
 
@@ -67,7 +67,7 @@ class Settling:
         return pairs.keys(len(self.free[1]))
 
     def _beliefs(self, pairs: Links) -> Counterparts:
-        """The pairs as beliefs; PARIS does not normalise them, and what they leave of 1 is for "none"."""
+        """The pairs as beliefs; PARIS does not normalise them, and "none" gets what is left of 1."""
         sources, targets = (len(free) for free in self.free)
         density = [pairs.weight.new_zeros(size, dtype=torch.float32) for size in (sources, targets)]
         candidates = Candidates(pairs.source, pairs.target, pairs.weight.float(), sources, targets, *density)
@@ -79,7 +79,7 @@ class Settling:
 
 
 def _with_opinion(pairs: Equivalences, embeddings: Embeddings) -> Equivalences:
-    """The pairs, as probable as PARIS and the cosine of their embeddings say together."""
+    """The pairs with a weighted mean of PARIS' probability and the cosine of their embeddings."""
     links = pairs.links
     parts = zip(torch.split(links.source, EMBEDDING_BLOCK), torch.split(links.target, EMBEDDING_BLOCK), strict=True)
     cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()

@@ -1,4 +1,4 @@
-"""PRASE: PARIS and an encoder by turns, each starting from what the other found."""
+"""PRASE: PARIS and an encoder in turn, each starting from what the other found."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from emea.settings import SimilaritySettings, plugin_settings
 
 
 class PRASESettings(PluginSettings):
-    """Who takes turns, and how often."""
+    """The encoder, and how often it and PARIS take turns."""
 
     encoder: str = Field("rrea", description="a file in encoders/, or module:Class")
-    settings: dict[str, Any] = Field(default_factory=dict, description="the encoder's own")
-    turns: int = Field(2, ge=0, description="of the encoder, each followed by one of PARIS")
-    theta: float = Field(0.1, gt=0, lt=1, description="of PARIS; the encoder learns from pairs as probable as this")
-    rounds: int = Field(60, ge=1, description="of a turn of PARIS, at most")
-    settled: float = Field(0.01, ge=0, le=1, description="a turn of PARIS ends when no more of the pairs are new")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the encoder")
+    turns: int = Field(2, ge=0, description="turns of the encoder, each followed by one of PARIS")
+    theta: float = Field(
+        0.1, gt=0, lt=1, description="θ of PARIS; the encoder learns from pairs at least this probable"
+    )
+    rounds: int = Field(60, ge=1, description="maximum number of rounds in a turn of PARIS")
+    settled: float = Field(
+        0.01, ge=0, le=1, description="a turn of PARIS stops when at most this share of the best pairs is new"
+    )
 
     @model_validator(mode="after")
     def _known(self) -> PRASESettings:
@@ -34,7 +38,7 @@ class PRASESettings(PluginSettings):
 
     @field_serializer("settings")
     def _whole(self, _: dict[str, Any]) -> dict[str, Any]:
-        """The encoder's, defaults included, for who writes down what a run was made of."""
+        """The encoder's settings, defaults included, so that a saved configuration is complete."""
         return self.own().model_dump(mode="json", exclude_none=True)
 
     def own(self) -> PluginSettings:
@@ -44,8 +48,8 @@ class PRASESettings(PluginSettings):
 
 
 class PRASE(Baseline[PRASESettings]):
-    """Qi et al. (IJCAI 2021). PARIS' best pairs are the encoder's seeds; the encoder's mutually nearest pairs come back
-    as equal with their cosine as probability, and in PARIS each pair is then worth 0.8·Pr + 0.2·cos."""
+    """Qi et al. (IJCAI 2021). PARIS' best pairs are the encoder's seeds. The encoder's mutually nearest pairs go back
+    to PARIS, with their cosine as probability, and PARIS then scores each pair by 0.8·Pr + 0.2·cos."""
 
     Settings = PRASESettings
 
@@ -54,7 +58,7 @@ class PRASE(Baseline[PRASESettings]):
         self.encoder = plugins.find("encoders", settings.encoder, Encoder)(task, settings.own(), device)
 
     def turns(self, generator: torch.Generator, report: Report = unreported) -> Iterator[Turn]:
-        """PARIS; then the encoder and PARIS by turns."""
+        """PARIS first; then the encoder and PARIS in turn."""
         limits = self.settings.rounds, self.settings.settled
         yield from self.settling.turns(*limits)
         for _ in range(self.settings.turns):
@@ -67,7 +71,7 @@ class PRASE(Baseline[PRASESettings]):
 
 
 def nearest_to_each_other(embeddings: Embeddings, generator: torch.Generator) -> Links:
-    """The pairs of which each is the other's nearest, weighted by their cosine; ties are left out."""
+    """Mutually nearest pairs, weighted by their cosine; ties are left out."""
     near = search(embeddings, SimilaritySettings(candidates=1), generator)
     rows = mutual_rows(near.source, near.target, near.cosine, near.cosine)
     return Links(near.source[rows], near.target[rows], near.cosine[rows].clamp(min=0.0))

@@ -1,4 +1,4 @@
-"""How fast each stage runs on this machine, and how close that is to what its memory and arithmetic allow."""
+"""How fast each stage runs on this machine, and how close that is to the limits of its memory and arithmetic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bench(device: torch.device, repeats: int, task: Task | None = None) -> dict[
 
 
 def read_bench(path: Path) -> dict[str, Any]:
-    """A benchmark written before."""
+    """A benchmark written earlier."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         assert {"machine", "versions", "stages"} <= found.keys()

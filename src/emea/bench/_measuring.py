@@ -1,4 +1,4 @@
-"""Time and memory of a stage, beside what the machine allows."""
+"""Time and memory of a stage, compared with the limits of the machine."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Unit = Literal["flop", "byte", "pair"]
 
 @dataclass(frozen=True)
 class Stage:
-    """Something to be measured: what it does, and the least that any machine must do for it."""
+    """A stage to measure: what it runs, and the least work that any machine must do for it."""
 
     name: str
     run: Callable[[], object]
     work: float
     unit: Unit
-    count: int = 1  # how many of what its name says one call does
+    count: int = 1  # how many of what its name says (epochs, batches) one call runs
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the machine can do at best, measured in the same run."""
+    """The best that the machine can do, measured in the same run."""
 
-    bytes_per_second: float  # read and written, copying
-    flops_per_second: float  # of a matrix product in the shortest numbers that it multiplies fast
+    bytes_per_second: float  # read and written by a copy
+    flops_per_second: float  # of a matrix product in the shortest number format that it multiplies fast
 
     def least_seconds(self, stage: Stage) -> float | None:
-        """The time that the stage's work takes at best, where that is known."""
+        """The least time that the stage's work can take, if known."""
         rates = {"byte": self.bytes_per_second, "flop": self.flops_per_second}
         return stage.work / rates[stage.unit] if stage.unit in rates else None
 
@@ -57,7 +57,7 @@ class Measurement:
 
 
 def measure(stage: Stage, limits: Limits, device: torch.device, repeats: int) -> Measurement:
-    """Run a stage several times, after once to warm up."""
+    """Run a stage several times, after one run to warm up."""
     stage.run()
     seconds = []
     _reset_peak(device)
@@ -110,11 +110,11 @@ def _reset_peak(device: torch.device) -> None:
 
 
 def _peak(device: torch.device) -> float:
-    """Most bytes held since the last reset; elsewhere than on Linux, what the process holds now."""
+    """Most bytes held since the last reset; outside Linux, what the process holds now."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device))
     status = Path("/proc/self/status")
-    if status.exists():  # psutil knows no peak on Linux
+    if status.exists():  # psutil reports no peak on Linux
         lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
         return 1024 * float(lines["VmHWM"].split()[0])
     return float(psutil.Process().memory_info().rss)

@@ -1,4 +1,4 @@
-"""The stages of a round that are measured, and the graphs they are measured on."""
+"""The stages of a round to measure, and the graphs to measure them on."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_
 from emea.method.rulebook import Rulebook
 from emea.settings import Settings
 
-ENTITIES, TRIPLES, RELATIONS, SEEDS = 20_000, 80_000, 300, 1_000  # of the synthetic graphs, each
-EPOCHS = {  # of one measurement; on a GPU the first few are unlike the others
+ENTITIES, TRIPLES, RELATIONS, SEEDS = 20_000, 80_000, 300, 1_000  # of each synthetic graph
+EPOCHS = {  # per measurement; on a GPU the first few differ from the others
     "cpu": {"rrea": 3, "dual_amn": 1},
     "cuda": {"rrea": 300, "dual_amn": 40},
 }
 
 
 def stages(task: Task, device: torch.device) -> Iterator[Stage]:
-    """The stages of a round, each on what the one before it made, and the training of encoders."""
+    """The stages of a round, each on the output of the one before, and the training of encoders."""
     settings, draw = Settings(device=device.type), torch.Generator().manual_seed(0)
     graphs, seeds = Task(task.source, task.target, Links.empty()), task.seeds.to(device)
     hidden, known = seeds[: len(seeds) // 10], seeds[len(seeds) // 10 :]
@@ -64,13 +64,23 @@ def stages(task: Task, device: torch.device) -> Iterator[Stage]:
     )
 
     believed: Counterparts = counterparts(candidates, scale, settings.probability)
-    yield Stage(
-        "choice of candidates for the rules", lambda: _considered(believed, known, settings), len(candidates), "pair"
-    )
+    yield from _rules(graphs, settings, believed, (embeddings, nearest, known))
+    for name, epochs in EPOCHS.get(device.type, EPOCHS["cpu"]).items():
+        yield _training(name, graphs, seeds, epochs, device)
+
+
+def _rules(
+    graphs: Task, settings: Settings, believed: Counterparts, found: tuple[Embeddings, Candidates, Links]
+) -> Iterator[Stage]:
+    """The stages of the rules, on what the encoder's stages found."""
+    embeddings, nearest, known = found
+    size = len(believed.forward)
+    yield Stage("choice of candidates for the rules", lambda: _considered(believed, known, settings), size, "pair")
 
     considered = _considered(believed, known, settings)
     for scope, meaning in (("own", "own factor"), ("blanket", "Markov blanket")):
-        rules = Rulebook(graphs, settings.model_copy(update={"rules": {"paris": {"scope": scope}}}), device)
+        chosen = settings.model_copy(update={"rules": {"paris": {"scope": scope}}})
+        rules = Rulebook(graphs, chosen, believed.forward.device)
         judged = partial(rules.factors, considered, embeddings, nearest, known)
         yield Stage(f"rules both ways, {meaning}", judged, len(considered.forward), "pair")
     forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
@@ -79,13 +89,11 @@ def stages(task: Task, device: torch.device) -> Iterator[Stage]:
         return combine(considered, refine(considered, forward, backward, learn_weights(learning)))
 
     yield Stage("weights and beliefs", judge, len(considered.forward), "pair")
-    for name, epochs in EPOCHS.get(device.type, EPOCHS["cpu"]).items():
-        yield _training(name, graphs, seeds, epochs, device)
 
 
 def _training(name: str, graphs: Task, seeds: Links, epochs: int, device: torch.device) -> Stage:
-    """Epochs of a trained encoder. The least to do: of Dual-AMN three products of matrices for each side of a batch's
-    pairs, of others to read and write the output, forth and back."""
+    """Epochs of a trained encoder. The least work is, for Dual-AMN, three matrix products for each side of a batch's
+    pairs; for others, to read and write the output in the forward and the backward pass."""
     encoder = _encoder(name, graphs, device, epochs=epochs, more_epochs=epochs)
     entities = len(graphs.source.entities) + len(graphs.target.entities)
     size = entities * encoder.features(encoder.Settings())

@@ -1,1 +1,1 @@
-"""From embeddings to the pairs that are considered."""
+"""From embeddings to candidate pairs."""

@@ -65,7 +65,7 @@ def _density(cosine: Tensor, settings: SimilaritySettings) -> Tensor:
 
 
 def pattern_of(candidates: Candidates) -> Pattern:
-    """The candidate pairs as the places of a sparse matrix."""
+    """The candidate pairs as the entries of a sparse matrix."""
     return Pattern(candidates.source, candidates.target, (candidates.sources, candidates.targets))
 
 
@@ -78,7 +78,8 @@ def nearest_only(candidates: Candidates, count: int) -> Candidates:
 
 
 def nearest_alike(vectors: Tensor, count: int, rows: Tensor | None = None, block: int = 1024) -> Tensor:
-    """Ids of the `count` entities of the same graph nearest to each (or to some), itself left out, [rows, count].
+    """Ids of the `count` entities of the same graph nearest to each (or to those in `rows`), itself excluded,
+    [rows, count].
 
     The vectors have length 1. Exact ties are broken at random.
     """

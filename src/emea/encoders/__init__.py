@@ -1,1 +1,1 @@
-"""Embedding models, one a file; the file name is the encoder's name."""
+"""Embedding models, one per file; the file name is the encoder's name."""

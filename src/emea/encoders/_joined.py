@@ -1,4 +1,4 @@
-"""Both graphs as one, target entities and relations numbered after the source's: what trained encoders compute on."""
+"""Both graphs joined into one for trained encoders, with target entities and relations numbered after the source's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emea.kernels.segments import starts
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The triples of both graphs with their inverses; no edge leads from one graph to the other."""
+    """The triples of both graphs and their inverses; no edge connects the two graphs."""
 
     head: Tensor  # [edges] sorted
     relation: Tensor  # [edges]
@@ -40,30 +40,30 @@ class Joined:
 
     @property
     def entities(self) -> int:
-        """Of both graphs."""
+        """Number of entities of both graphs."""
         return self.sources + self.targets
 
     @property
     def device(self) -> torch.device:
-        """Where the graphs are."""
+        """The device that holds the graphs."""
         return self.head.device
 
     @cached_property
     def neighbours(self) -> Pattern:
-        """Distinct pairs of an entity and a neighbour, sorted, [entities, entities]."""
+        """Distinct pairs of an entity and one of its neighbours, sorted, [entities, entities]."""
         key = torch.unique(self.head * self.entities + self.tail)
         return Pattern(key // self.entities, key % self.entities, (self.entities, self.entities))
 
     @cached_property
     def nearby(self) -> Pattern:
-        """The same with each entity as its own neighbour."""
+        """The same, with each entity also as its own neighbour."""
         loops = torch.arange(self.entities, device=self.device) * (self.entities + 1)
         key = torch.unique(torch.cat([self.head * self.entities + self.tail, loops]))
         return Pattern(key // self.entities, key % self.entities, (self.entities, self.entities))
 
     @cached_property
     def incident(self) -> Pattern:
-        """Each entity's relations, each once, [entities, relations]."""
+        """Distinct pairs of an entity and one of its relations, sorted, [entities, relations]."""
         key = torch.unique(self.head * self.relations + self.relation)
         return Pattern(key // self.relations, key % self.relations, (self.entities, self.relations))
 
@@ -77,10 +77,10 @@ class Joined:
         return first[apart], second[apart]
 
     def split(self, embeddings: Tensor) -> Embeddings:
-        """Rows of both graphs, scaled to length 1."""
+        """The rows of each graph, scaled to length 1."""
         embeddings = torch.nn.functional.normalize(embeddings, dim=1)
         return Embeddings(embeddings[: self.sources], embeddings[self.sources :])
 
     def pairs(self, links: Links) -> tuple[Tensor, Tensor]:
-        """Positions of the links' entities among those of both graphs."""
+        """Ids of the links' entities in the joined graph."""
         return links.source, links.target + self.sources

@@ -1,4 +1,4 @@
-"""Reflection by relations: the edges that RREA and Dual-AMN share, and the two views of an entity they reflect."""
+"""Relational reflection, shared by RREA and Dual-AMN: the edges, and the two views of an entity that are reflected."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from emea.encoders._training import TrainedEncoder, TrainingSettings, rmsprop, u
 from emea.kernels.messages import Pattern, mean
 from emea.kernels.reflections import Reflections
 
-START = 0.05  # entities and relations begin within ± this; Glorot's bound, for so long a table, is smaller and worse
+START = 0.05  # entities and relations start within ± this; for so long a table, Glorot's bound is smaller and worse
 
 
 def reflections_of(graph: Joined) -> tuple[Reflections, Pattern]:
-    """Gather the relations between each two entities; and the relations of each bundle, [bundles, relations]."""
+    """The edges of a graph and their bundles; and the relations of each bundle, [bundles, relations]."""
     edges = graph.neighbours
     position = torch.searchsorted(edges.row * graph.entities + edges.column, graph.head * graph.entities + graph.tail)
-    # a set of relations is told by the sum of random numbers, one for each relation
+    # a set of relations is identified by the sum of random numbers, one per relation
     draw = torch.Generator().manual_seed(0)
     marks = torch.randint(2**62, (graph.relations,), generator=draw).to(graph.device)
     sums = torch.zeros(len(edges.row), dtype=torch.int64, device=graph.device)
@@ -42,25 +42,25 @@ def reflections_of(graph: Joined) -> tuple[Reflections, Pattern]:
 
 
 class ReflectionSettings(TrainingSettings):
-    """What both models set."""
+    """Settings that both models share."""
 
-    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
-    depth: int = Field(2, ge=0, description="layers")
-    dropout: float = Field(0.3, ge=0, lt=1, description="share of the output that is zeroed in training")
+    dimension: int = Field(100, ge=1, description="dimension of the entity and relation vectors")
+    depth: int = Field(2, ge=0, description="number of layers")
+    dropout: float = Field(0.3, ge=0, lt=1, description="dropout rate of the output in training")
 
 
 ReflectionT = TypeVar("ReflectionT", bound=ReflectionSettings)
 
 
 class ReflectionEncoder(TrainedEncoder[ReflectionT]):
-    """A model of two views of an entity, the mean of its neighbours' vectors, its own included, and the mean of its
-    relations' vectors, each through layers of reflections."""
+    """A model with two views of an entity, each passed through reflection layers: the mean of its neighbours' vectors
+    (its own included) and the mean of its relations' vectors."""
 
-    damping: ClassVar[float] = 1e-7  # of the optimiser
+    damping: ClassVar[float] = 1e-7  # ε of the optimiser
 
     @classmethod
     def features(cls, settings: ReflectionT) -> int:
-        """Two views of depth + 1 vectors."""
+        """Two views of depth + 1 vectors each."""
         return 2 * (settings.depth + 1) * settings.dimension
 
     def __init__(self, task: Task, settings: ReflectionT, device: torch.device) -> None:
@@ -69,7 +69,7 @@ class ReflectionEncoder(TrainedEncoder[ReflectionT]):
         self.reflections, self.members = reflections_of(self.graph)
 
     def tables(self, dimension: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """First vectors of entities and relations."""
+        """Initial vectors of entities and relations."""
         sizes = {"entities": self.graph.entities, "relations": self.graph.relations}
         return {name: uniform((size, dimension), generator, START) for name, size in sizes.items()}
 
@@ -78,7 +78,7 @@ class ReflectionEncoder(TrainedEncoder[ReflectionT]):
         """Both views after all layers, [entities, features]."""
 
     def views(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The entity view, the relation view, [entities, dimension], and r̂ of each bundle."""
+        """The entity view and the relation view, [entities, dimension] each, and r̂ of each bundle."""
         entities, relations = self.parameters["entities"], self.parameters["relations"]
         directions = normalize(mean(self.members, relations), dim=1)
         return mean(self.graph.nearby, entities), mean(self.graph.incident, relations), directions

@@ -20,8 +20,8 @@ from emea.data import Embeddings, Links, Task
 from emea.kernels.segments import mutual_rows
 from emea.settings import SimilaritySettings
 
-WARM_UP = 3  # epochs before one is recorded
-REPORT = 0.25  # seconds between reports: reading the loss waits for the device
+WARM_UP = 3  # epochs before one is recorded as a CUDA graph
+REPORT = 0.25  # seconds between reports: reading the loss has to wait for the device
 
 
 class TrainingSettings(PluginSettings):
@@ -29,15 +29,15 @@ class TrainingSettings(PluginSettings):
 
     mode: Literal["sup", "semi"] = Field(
         "sup",
-        description="train on the given pairs, or, semi-supervised, by turns of the first fit also on those nearest",
+        description="sup: train on the given pairs; semi: the first fit also adds mutually nearest pairs, in turns",
     )
-    epochs: int = Field(1200, ge=1, description="of the first fit")
-    more_epochs: int = Field(200, ge=1, description="of each later fit, which goes on from the last")
-    turns: int = Field(5, ge=0, description="semi: how often the mutually nearest pairs join")
-    turn_epochs: int = Field(1000, ge=1, description="semi: epochs after they join")
-    learning_rate: float = Field(0.005, gt=0, description="step of the optimiser")
+    epochs: int = Field(1200, ge=1, description="epochs of the first fit")
+    more_epochs: int = Field(200, ge=1, description="epochs of each later fit, which continues from the previous one")
+    turns: int = Field(5, ge=0, description="semi: how often mutually nearest pairs are added")
+    turn_epochs: int = Field(1000, ge=1, description="semi: epochs after each addition")
+    learning_rate: float = Field(0.005, gt=0, description="learning rate of the optimiser")
     average: float = Field(
-        0.5, ge=0, le=1, description="last share of a fit's epochs, over which the parameters are averaged"
+        0.5, ge=0, le=1, description="average the parameters over this last share of the epochs of a fit or turn"
     )
 
 
@@ -45,33 +45,37 @@ TrainingT = TypeVar("TrainingT", bound=TrainingSettings)
 
 
 class TrainedEncoder(Encoder[TrainingT]):
-    """An encoder with parameters. A model says how they start, what an epoch's losses are, and how to embed.
+    """An encoder with parameters. A model defines their initial values, the losses of an epoch, and the embeddings.
 
-    Each fit goes on from the parameters and the optimiser's state of the last. All randomness of an epoch comes from
-    the fit's seed and the epoch's number, so a fit that was interrupted ends in the same numbers.
+    Each fit continues from the parameters and the optimiser state of the previous one. All randomness of an epoch comes
+    from the fit's seed and the epoch's number, so a fit that is interrupted and resumed ends with the same numbers.
+
+    Departures from the publications, common to all models: the parameters are averaged over the last epochs
+    (`average`); and semi-supervised turns look for pairs among all unlabelled entities, whereas the released codes look
+    only among the test entities, all of which have a counterpart (docs/log.md).
     """
 
-    alike: ClassVar[bool] = False  # all epochs do the same on the same tensors: a GPU may record one and replay it
+    alike: ClassVar[bool] = False  # epochs repeat the same operations on the same tensors: a GPU may record and replay
 
     def __init__(self, task: Task, settings: TrainingT, device: torch.device) -> None:
         self.settings, self.device = settings, device
         self.sources, self.targets = len(task.source.entities), len(task.target.entities)
-        self.parameters: dict[str, Tensor] = {}  # none before the first fit
+        self.parameters: dict[str, Tensor] = {}  # empty before the first fit
         self.optimiser: Optimizer | None = None
-        self.warm = 0  # epochs since the start, or since a state was taken up
-        self.fits, self.turn, self.epoch = 0, 0, 0  # whole fits; turn and epoch of the present one
-        self.found = Links.empty().to(device)  # pairs that joined in the present fit
-        self.buffers: dict[str, Tensor] = {}  # what else an epoch leaves for the next
-        self.averages: dict[str, Tensor] = {}  # of the parameters, over the epochs of the present turn that count
+        self.warm = 0  # epochs since the start, or since a state was restored
+        self.fits, self.turn, self.epoch = 0, 0, 0  # completed fits; turn and epoch of the current one
+        self.found = Links.empty().to(device)  # pairs added in the current fit
+        self.buffers: dict[str, Tensor] = {}  # what else an epoch passes on to the next
+        self.averages: dict[str, Tensor] = {}  # of the parameters, over the last epochs of the current turn
 
     @classmethod
     @abstractmethod
     def epoch_work(cls, settings: TrainingT, size: Size) -> float:
-        """Floating-point operations, or what takes as long, of one epoch."""
+        """Floating-point operations, or their equivalent in time, of one epoch."""
 
     @classmethod
     def work(cls, settings: TrainingT, size: Size, fits: int) -> float:
-        """Those of all epochs."""
+        """The work of all epochs."""
         epochs = settings.epochs + (fits - 1) * settings.more_epochs
         if settings.mode == "semi":
             epochs += settings.turns * settings.turn_epochs
@@ -79,38 +83,38 @@ class TrainedEncoder(Encoder[TrainingT]):
 
     @abstractmethod
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """The parameters' first values, drawn on the CPU."""
+        """The parameters' initial values, drawn on the CPU."""
 
     @abstractmethod
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """The optimiser of these parameters."""
+        """The optimiser for these parameters."""
 
     @abstractmethod
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
-        """The loss of each batch of one epoch; a step is taken after each. The generator lives on the device."""
+        """The loss of each batch of one epoch; a step follows each. The generator is on the device."""
 
     @abstractmethod
     def embed(self) -> Embeddings:
-        """Embeddings of all entities under the present parameters."""
+        """Embeddings of all entities under the current parameters."""
 
     def prepare(self, pairs: Links) -> None:
-        """What a model must know of the pairs before a turn's first epoch, if anything."""
+        """Prepare whatever depends on the pairs, before a turn's first epoch."""
 
     def look_around(self, pairs: Links) -> None:
-        """What changes between epochs, such as negatives that are looked up again; called before each of them. Where
-        epochs are `alike` it writes into the same tensors, which a recorded epoch reads."""
+        """Update whatever changes between epochs, such as the nearest negatives; called before each epoch. If epochs
+        are `alike`, it must write into the same tensors, since a recorded epoch reads those."""
 
     def reliability(self, distance: Tensor) -> Tensor:
-        """Weight of pairs found nearest, from the distance of their embeddings, [pairs]: 1, unless a model says so."""
+        """Weight of pairs found nearest, given the distance of their embeddings, [pairs]; 1 unless overridden."""
         return torch.ones_like(distance)
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
-        """Train on the pairs, in semi-supervised mode by turns with those found nearest, and embed every entity."""
+        """Train on the pairs, in semi-supervised mode also on mutually nearest ones, and embed every entity."""
         seed = int(torch.randint(2**62, (1,), generator=generator))
         if not self.parameters:
             self._begin(self.initial(torch.Generator().manual_seed(seed)))
         plan = [self.settings.epochs if self.fits == 0 else self.settings.more_epochs]
-        if self.settings.mode == "semi" and self.fits == 0:  # later the loop proposes pairs
+        if self.settings.mode == "semi" and self.fits == 0:  # in later fits the EM loop proposes pairs
             plan += [self.settings.turn_epochs] * self.settings.turns
         while self.turn < len(plan):
             if self.turn and not self.epoch:
@@ -150,14 +154,14 @@ class TrainedEncoder(Encoder[TrainingT]):
                 report(Progress(self.turn, self.epoch, epochs, float(total), len(pairs), left))
 
     def _settle(self) -> None:
-        """The averages become the parameters."""
+        """Replace the parameters with their averages."""
         with torch.no_grad():
             for name, value in self.averages.items():
                 self.parameters[name].copy_(value)
         self.averages = {}
 
     def _average(self, count: int) -> None:
-        """Take this epoch's parameters into the averages, as number `count`."""
+        """Add this epoch's parameters to the averages as number `count`; below 1 they do not count yet."""
         if count == 1:
             self.averages = {name: value.detach().clone() for name, value in self.parameters.items()}
         elif count > 1:
@@ -165,11 +169,11 @@ class TrainedEncoder(Encoder[TrainingT]):
                 value.lerp_(self.parameters[name].detach(), 1 / count)
 
     def _epoch(self, pairs: Links, draw: torch.Generator) -> Tensor:
-        """A step for each batch; returns the sum of their losses."""
+        """Take a step for each batch; returns the sum of the losses."""
         assert self.optimiser is not None
         total = torch.zeros((), device=self.device)
         precision = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high")  # gradients need no more; `embed` is not affected
+        torch.set_float32_matmul_precision("high")  # enough for gradients; `embed` is not affected
         try:
             for loss in self.losses(pairs, draw):
                 self.optimiser.zero_grad()
@@ -181,7 +185,7 @@ class TrainedEncoder(Encoder[TrainingT]):
         return total
 
     def _recorded(self, pairs: Links, draw: torch.Generator) -> Callable[[], Tensor]:
-        """An epoch as a CUDA graph: replaying it saves the time to launch its hundreds of small kernels."""
+        """An epoch recorded as a CUDA graph: replaying it avoids launching its hundreds of small kernels one by one."""
         assert self.optimiser is not None
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(draw)
@@ -196,7 +200,7 @@ class TrainedEncoder(Encoder[TrainingT]):
         return replay
 
     def _mutually_nearest(self, known: Links, generator: torch.Generator) -> Links:
-        """Pairs of unlabelled entities that are the nearest of each other by CSLS, its densities taken over all."""
+        """Pairs of unlabelled entities that are mutually nearest by CSLS, with densities taken over all entities."""
         with torch.no_grad():
             embeddings = self.embed()
         sources = _others(self.sources, known.source)
@@ -216,7 +220,7 @@ class TrainedEncoder(Encoder[TrainingT]):
         return Links.build(*found, self.reliability(distance))
 
     def state(self) -> dict[str, Tensor]:
-        """Parameters, the optimiser's state, and how far the present fit has come."""
+        """Parameters, the optimiser's state, and how far the current fit has come."""
         if self.optimiser is None:
             return {}
         values = {f"parameter.{name}": value.detach().clone() for name, value in self.parameters.items()}
@@ -230,12 +234,12 @@ class TrainedEncoder(Encoder[TrainingT]):
         return values | {f"found.{name}": column.clone() for name, column in columns}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up a state again, such as `state` returned in the middle of a fit."""
+        """Continue from a state, which `state` may have returned in the middle of a fit."""
         if not state:
             return
         self._begin({name: value.clone() for name, value in _under("parameter.", state).items()})
         assert self.optimiser is not None
-        on_device = self.optimiser.param_groups[0].get("capturable", False)  # where the optimiser counts its steps
+        on_device = self.optimiser.param_groups[0].get("capturable", False)  # whether steps are counted on the GPU
         for name, parameter in self.parameters.items():
             self.optimiser.state[parameter] = {
                 key: value.to("cpu" if key == "step" and not on_device else self.device).clone()
@@ -248,32 +252,32 @@ class TrainedEncoder(Encoder[TrainingT]):
 
 
 def _under(prefix: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The values whose names have a prefix, without it."""
+    """The values whose names start with a prefix, by the rest of the name."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def _others(count: int, known: Tensor) -> Tensor:
-    """The numbers below `count` that are not known."""
+    """The ids below `count` that are not known."""
     free = torch.ones(count, dtype=torch.bool, device=known.device)
     free[known] = False
     return free.nonzero()[:, 0]
 
 
 def rmsprop(parameters: list[Tensor], learning_rate: float, damping: float = 1e-7) -> Optimizer:
-    """RMSprop with decay 0.9; torch's own 0.99 loses two points. Slopes much smaller than the damping hardly move
-    anything. On a GPU all of it lives there."""
+    """RMSprop with decay 0.9; torch's default of 0.99 loses two points. The damping is its ε: gradients much smaller
+    than that hardly move a parameter. On a GPU its entire state stays there."""
     on_gpu = parameters[0].device.type == "cuda"
     optimiser: Optimizer = torch.optim.RMSprop(parameters, lr=learning_rate, alpha=0.9, eps=damping, capturable=on_gpu)
     return optimiser
 
 
 def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-    """Dropout that draws from a generator: each number is zero with probability `rate`, the others grow in turn."""
+    """Dropout that draws from a generator: zeroes each number with probability `rate` and scales up the others."""
     if rate == 0:
         return features
     if features.device.type not in {"cpu", "cuda"}:
         return features * torch.empty_like(features).bernoulli_(1 - rate, generator=generator) / (1 - rate)
-    # eight draws from each random word, a tenth of the time of bernoulli_ on a CPU; the rate is rounded to 1/256
+    # eight draws per random word take a tenth of the time of bernoulli_ on a CPU; the rate is rounded to 1/256
     limit, count = min(255, round(256 * rate)), features.numel()
     words = torch.empty(-(-count // 8), dtype=torch.int64, device=features.device)
     words.random_(-(2**63), None, generator=generator)
@@ -282,11 +286,11 @@ def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor
 
 
 def uniform(shape: tuple[int, ...], generator: torch.Generator, bound: float | None = None) -> Tensor:
-    """Uniform within ± a bound; without one, Glorot's start for a matrix [a, b]: within ±√(6 / (a + b))."""
+    """Uniform within ± a bound; by default Glorot initialisation of a matrix [a, b]: within ±√(6 / (a + b))."""
     bound = bound or math.sqrt(6 / sum(shape))
     return (torch.rand(shape, generator=generator) * 2 - 1) * bound
 
 
 def _mixed(seed: int, number: int) -> int:
-    """A seed of its own for each number."""
+    """A different seed for each number."""
     return (seed * 6364136223846793005 + number * 1442695040888963407 + 1) % 2**63

@@ -1,4 +1,4 @@
-"""AliNet: one-hop means and two-hop attention, joined by a gate."""
+"""AliNet: one-hop means and two-hop attention, combined by a gate."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from emea.kernels.segments import starts
 
 
 class AliNetSettings(TrainingSettings):
-    """As published: 500, 400 and 300 dimensions."""
+    """Dimensions 500, 400 and 300, as published."""
 
-    epochs: int = Field(100, ge=1, description="of the first fit")
-    more_epochs: int = Field(40, ge=1, description="of each later fit, which goes on from the last")
-    turn_epochs: int = Field(40, ge=1, description="semi: epochs after the mutually nearest pairs join")
-    learning_rate: float = Field(0.001, gt=0, description="step of the optimiser")
+    epochs: int = Field(100, ge=1, description="epochs of the first fit")
+    more_epochs: int = Field(40, ge=1, description="epochs of each later fit, which continues from the previous one")
+    turn_epochs: int = Field(40, ge=1, description="semi: epochs after each addition of mutually nearest pairs")
+    learning_rate: float = Field(0.001, gt=0, description="learning rate of the optimiser")
     dimensions: tuple[int, ...] = Field((500, 400, 300), min_length=1, description="of the input and of each layer")
-    frequent: int = Field(10, ge=1, description="relation pairs along which as many entities reach others count")
-    fan: float = Field(5.0, ge=1, description="… if they reach no more than this many each, on average")
-    busiest: int = Field(100, ge=1, description="paths do not pass through entities with more edges")
-    margin: float = Field(1.5, ge=0, description="λ: how far apart negatives shall be")
-    negatives: int = Field(10, ge=1, description="for each side of a pair")
-    near: int = Field(50, ge=1, description="negatives are drawn from as many nearest entities of the counterpart")
-    refresh: int = Field(10, ge=1, description="epochs after which the nearest are looked up again")
+    frequent: int = Field(10, ge=1, description="two-hop links use relation pairs with this many starts or more")
+    fan: float = Field(5.0, ge=1, description="… that reach at most this many entities from each, on average")
+    busiest: int = Field(100, ge=1, description="ignore paths through entities with more edges than this")
+    margin: float = Field(1.5, ge=0, description="λ: how far apart negatives should be")
+    negatives: int = Field(10, ge=1, description="negatives for each side of a pair")
+    near: int = Field(50, ge=1, description="draw negatives from this many entities nearest to the counterpart")
+    refresh: int = Field(10, ge=1, description="epochs between updates of the nearest entities")
     negative_weight: float = Field(0.1, ge=0, description="α₁: weight of the negatives")
     relation_weight: float = Field(0.01, ge=0, description="α₂: weight of the relation loss")
-    triples: int = Field(20000, ge=1, description="drawn for each step of the relation loss")
+    triples: int = Field(20000, ge=1, description="triples drawn for each step of the relation loss")
     augmented: bool = Field(True, description="link entities whose counterparts are linked in the other graph")
 
 
@@ -48,24 +48,27 @@ class AliNet(TrainedEncoder[AliNetSettings]):
 
     Layer: h¹_i = tanh(Σ_{j∈N₁(i)∪i} W₁h_j / c_i), c_i their number; h²_i = tanh(Σ_{j∈N₂(i)∪i} α_ij W₂h_j) with
     α = softmax of LeakyReLU((M₁h_i)·(M₂h_j)); h_i = g∘h¹ + (1 − g)∘h², g = sigmoid(M h² + b). N₂ are the entities two
-    steps away along relation pairs that are frequent. Embedding: the normalised layers, concatenated. Loss:
+    hops away along frequent relation pairs. Embedding: the normalised layers, concatenated. Loss:
 
         Σ_pairs ‖h_i − h_j‖ + α₁ Σ_negatives relu(λ − ‖h_i − h_j‖) + α₂ Σ_r mean over its triples of ‖h_s − h_o − r‖,
 
-    r the mean of h_s − h_o over the triples of r. Where the counterparts of two entities are linked in the other graph,
-    they are linked here, too.
+    where r is the mean of h_s − h_o over the triples of r. Entities whose counterparts are linked in the other graph
+    are linked here, too.
+
+    Departures from the publication: those of `TrainedEncoder`. Which entities are drawn as negatives (`near`) and which
+    relation pairs count as frequent (`frequent`, `fan`) was chosen by experiment (docs/log.md).
     """
 
     Settings = AliNetSettings
 
     @classmethod
     def features(cls, settings: AliNetSettings) -> int:
-        """All layers."""
+        """The dimensions of all layers."""
         return sum(settings.dimensions)
 
     @classmethod
     def epoch_work(cls, settings: AliNetSettings, size: Size) -> float:
-        """As measured."""
+        """Estimated from measured times."""
         return (
             37
             * size.entities
@@ -121,7 +124,7 @@ class AliNet(TrainedEncoder[AliNetSettings]):
         return gate * near + (1 - gate) * far
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
-        """One batch of all pairs, with random entities of the other graph as negatives of each side."""
+        """One batch of all pairs; the negatives of each side are drawn from the entities nearest to its counterpart."""
         settings, graph = self.settings, self.graph
         h = self.output()
         left, right = graph.pairs(pairs)
@@ -141,7 +144,7 @@ class AliNet(TrainedEncoder[AliNetSettings]):
         yield loss
 
     def look_around(self, pairs: Links) -> None:
-        """The entities nearest to each pair's source and target, each in its own graph, now and then."""
+        """Every `refresh` epochs, find the entities nearest to each pair's source and target in their own graphs."""
         if self.epoch % self.settings.refresh:
             return
         with torch.no_grad():
@@ -150,7 +153,7 @@ class AliNet(TrainedEncoder[AliNetSettings]):
         self.buffers["near_target"] = nearest_alike(sides.target, self.settings.near, pairs.target) + self.graph.sources
 
     def relation_loss(self, h: Tensor, generator: torch.Generator) -> Tensor:
-        """Σ_r mean over its triples of ‖h_s − h_o − r‖, estimated from triples drawn at random."""
+        """Σ_r mean over its triples of ‖h_s − h_o − r‖, estimated from a random sample of triples."""
         graph = self.graph
         count = min(self.settings.triples, len(graph.head))
         relations = mean(self.heads, h) - mean(self.tails, h)
@@ -166,20 +169,20 @@ class AliNet(TrainedEncoder[AliNetSettings]):
 
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
-    """‖first − second‖ of the last dimension."""
+    """‖first − second‖ over the last dimension."""
     return ((first - second).square().sum(-1) + SMALLEST_LENGTH).sqrt()
 
 
 def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:
-    """N₂(i) ∪ i: ends of two-step paths along frequent relation pairs that lead to few entities each."""
+    """N₂(i) ∪ i: ends of two-hop paths along frequent relation pairs that lead to few entities from each start."""
     first, second = graph.two_steps(settings.busiest)
     kind = graph.relation[first] * graph.relations + graph.relation[second]
     kinds, kind = torch.unique(kind, return_inverse=True)
     start, end = graph.head[first], graph.tail[second]
-    begins = torch.unique(kind * graph.entities + start)  # of each kind, the entities it leads from
+    begins = torch.unique(kind * graph.entities + start)  # each kind's start entities
     starts = torch.bincount(begins // graph.entities, minlength=len(kinds))
     place = torch.searchsorted(begins, kind * graph.entities + start)
-    reached = torch.unique(place * graph.entities + end) // graph.entities  # of each of them, the entities it leads to
+    reached = torch.unique(place * graph.entities + end) // graph.entities  # a row per start and entity reached from it
     ends = torch.bincount(begins[reached] // graph.entities, minlength=len(kinds))
     taken = ((starts >= settings.frequent) & (ends <= settings.fan * starts))[kind]
     loops = torch.arange(graph.entities, device=graph.device) * (graph.entities + 1)
@@ -188,7 +191,7 @@ def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:
 
 
 def augmented(graph: Joined, pairs: Links) -> Pattern:
-    """N₁(i) ∪ i, with an edge between two entities whose counterparts have one."""
+    """N₁(i) ∪ i, with an added edge between entities whose counterparts have one."""
     left, right = graph.pairs(pairs)
     known, order = torch.sort(torch.cat([left, right]), stable=True)
     counterpart = torch.cat([right, left])[order]

@@ -1,4 +1,4 @@
-"""A committee: several encoders fitted to the same pairs, whose similarities add up."""
+"""A committee: several encoders fitted to the same pairs, whose similarities are averaged."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from emea.settings import Names, plugin_settings
 
 
 class CommitteeSettings(PluginSettings):
-    """Who sits in it, and how much each has to say."""
+    """The members and their weights."""
 
     members: Names = Field(
-        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first begins alone"
+        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first one starts alone"
     )
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=dict, description="of their similarities; 1 if unset"
+        default_factory=dict, description="weights of the members' similarities by name; 1 if unset"
     )
-    alone: int = Field(6, ge=0, description="fits before the others join, so that they need not learn from few pairs")
-    settings: dict[str, dict[str, Any]] = Field(default_factory=dict, description="the members' own settings by name")
+    alone: int = Field(6, ge=0, description="fits before the others join, to spare them learning from few pairs")
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of the members by name")
 
     @model_validator(mode="after")
     def _known(self) -> CommitteeSettings:
@@ -39,28 +39,28 @@ class CommitteeSettings(PluginSettings):
 
     @field_serializer("settings")
     def _whole(self, _: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """The members', defaults included, for who writes down what a run was made of."""
+        """The members' settings, defaults included, so that a saved configuration is complete."""
         return {name: self.of(name).model_dump(mode="json", exclude_none=True) for name in self.members}
 
     def of(self, name: str) -> PluginSettings:
-        """A member's own settings."""
+        """The settings of a member."""
         return plugin_settings(f"encoders.committee.settings.{name}", _plugin(name), self.settings.get(name, {}))
 
 
 class Committee(Encoder[CommitteeSettings]):
-    """With x_m the vector of an entity by member m, of length 1, the committee's is the concatenation of all √w_m·x_m:
-    its cosines are the weighted means of the members', where none of them is without an opinion."""
+    """With x_m the unit vector of an entity by member m, the committee's vector is the concatenation of all √w_m·x_m,
+    so its cosines are the weighted means of the members' cosines, provided that no member's vector is zero."""
 
     Settings = CommitteeSettings
 
     @classmethod
     def features(cls, settings: CommitteeSettings) -> int:
-        """Those of all members."""
+        """The sum over all members."""
         return sum(_plugin(name).features(settings.of(name)) for name in settings.members)
 
     @classmethod
     def work(cls, settings: CommitteeSettings, size: Size, fits: int) -> float:
-        """That of all members."""
+        """The work of all members."""
         first, *others = settings.members
         work = _plugin(first).work(settings.of(first), size, fits)
         later = fits - settings.alone
@@ -68,22 +68,24 @@ class Committee(Encoder[CommitteeSettings]):
 
     @classmethod
     def doubts(cls, settings: CommitteeSettings, fits: int) -> list[str]:
-        """Whether the others ever join, and what the members doubt."""
+        """The members' warnings, and one if the others never join."""
         first, *others = settings.members
         told = [doubt for name in settings.members for doubt in _plugin(name).doubts(settings.of(name), fits)]
         if others and fits <= settings.alone:
             told.append(
-                f"{first} is alone for {settings.alone} fits and there are {fits}: {', '.join(others)} never join"
+                f"{first} is alone for {settings.alone} fits, but there are only {fits}: {', '.join(others)} never join"
             )
         return told
 
     def __init__(self, task: Task, settings: CommitteeSettings, device: torch.device) -> None:
         self.settings, self.fits = settings, 0
-        self.before: dict[str, dict[str, Tensor]] = {}  # states of the members that have done their part in this fit
+        self.before: dict[
+            str, dict[str, Tensor]
+        ] = {}  # earlier states of the members that have finished their part of this fit
         self.members = {name: _plugin(name)(task, settings.of(name), device) for name in settings.members}
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
-        """Fit each member that has joined, and put their vectors together."""
+        """Fit each member that has joined, and concatenate their vectors."""
         names = list(self.members)[: 1 if self.fits < self.settings.alone else None]
         spaces = [self._fit(name, pairs, generator, report) for name in names]
         self.fits, self.before = self.fits + 1, {}
@@ -104,19 +106,19 @@ class Committee(Encoder[CommitteeSettings]):
         return space
 
     def state(self) -> dict[str, Tensor]:
-        """That of all members, and how often they met. In the middle of a fit a member that has done its part is as it
-        was before, and will do it again."""
+        """The states of all members, and the number of fits. In the middle of a fit, a member that has finished its
+        part is saved as it was before, and will repeat it."""
         states = {name: self.before.get(name, member.state()) for name, member in self.members.items()}
         parts = {f"{name}/{key}": value for name, state in states.items() for key, value in state.items()}
         return {**parts, "fits": torch.tensor(self.fits)}
 
     @property
     def remembers(self) -> bool:
-        """Whether one of the members does."""
+        """Whether any member does."""
         return any(member.remembers for member in self.members.values())
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up a state again."""
+        """Continue from a state."""
         if not state:
             return
         self.fits = int(state["fits"])

@@ -1,4 +1,4 @@
-"""Dual-AMN: reflection with relation attention, proxies that see both graphs at once, and a loss over all entities."""
+"""Dual-AMN: reflection with relation attention, proxies shared by both graphs, and a loss over all entities."""
 
 from __future__ import annotations
 
@@ -23,46 +23,48 @@ VIEWS = ("entity", "relation")
 
 
 class DualAMNSettings(ReflectionSettings):
-    """As published, but for an epoch of a least length where there are few pairs, and a dropout of .4 instead of .3,
-    with which semi-supervised turns end better."""
+    """As published, except for the departures listed in `DualAMN`."""
 
-    epochs: int = Field(20, ge=1, description="of the first fit")
-    more_epochs: int = Field(5, ge=1, description="of each later fit, which goes on from the last")
-    turn_epochs: int = Field(5, ge=1, description="semi: epochs after the mutually nearest pairs join")
-    dimension: int = Field(128, ge=1, description="length of the vectors of entities and relations")
-    dropout: float = Field(0.4, ge=0, lt=1, description="share of the output that is zeroed in training")
-    proxies: int = Field(64, ge=1, description="vectors that stand for the kinds of entities in both graphs")
-    batch: int = Field(1024, ge=1, description="pairs for each step")
-    least_pairs: int = Field(2048, ge=1, description="fewer pairs are repeated in an epoch until it has as many")
+    epochs: int = Field(20, ge=1, description="epochs of the first fit")
+    more_epochs: int = Field(5, ge=1, description="epochs of each later fit, which continues from the previous one")
+    turn_epochs: int = Field(5, ge=1, description="semi: epochs after each addition of mutually nearest pairs")
+    dimension: int = Field(128, ge=1, description="dimension of the entity and relation vectors")
+    dropout: float = Field(0.4, ge=0, lt=1, description="dropout rate of the output in training")
+    proxies: int = Field(64, ge=1, description="number of proxy vectors, shared by both graphs")
+    batch: int = Field(1024, ge=1, description="pairs per step")
+    least_pairs: int = Field(2048, ge=1, description="repeat the pairs until an epoch has at least this many")
     margin: float = Field(1.0, ge=0, description="γ of the loss")
-    scale: float = Field(30.0, gt=0, description="λ of the loss: how much the hardest negatives count")
+    scale: float = Field(30.0, gt=0, description="λ of the loss: the larger, the more the hardest negatives count")
     shift: float = Field(10.0, description="τ of the loss")
 
 
 class DualAMN(ReflectionEncoder[DualAMNSettings]):
     """Mao et al. (WWW 2021).
 
-    Layer: h_i ← tanh(Σ_{j,r} α_ijr M_r h_j), α = softmax over the edges of i of v·r̂, with RREA's reflection M_r. Two
-    encoders of their own, one for the mean of the neighbours' vectors (the entity's own included), one for the mean of
-    its relations' vectors; h is the concatenation of all depths. Proxies q_p, shared by both graphs:
+    Layer: h_i ← tanh(Σ_{j,r} α_ijr M_r h_j), α = softmax over the edges of i of v·r̂, with RREA's reflection M_r. There
+    are two separate encoders, one for the mean of the neighbours' vectors (the entity's own included), one for the mean
+    of its relations' vectors; h is the concatenation of all depths. Proxies q_p, shared by both graphs:
 
         β = softmax_p cos(h, q_p),   h' = h − Σ_p β_p q_p,   η = sigmoid(W h' + b),   out = η∘h + (1 − η)∘h'.
 
-    Loss of a pair (l, r), all other entities e as negatives, d the squared distance, and likewise with r for l:
+    Loss of a pair (l, r), with all other entities e as negatives and d the squared distance; likewise with r for l:
 
         log Σ_e exp(λ·ℓ_e + τ),   ℓ_e = γ + d(l, r) − d(l, e), standardised over e (mean and deviation held fixed).
 
-    l and r themselves take part with the constant ℓ = 0 before it is standardised: the 1 of log(1 + Σ exp), without
-    which γ would have no effect, and a pair that is far from all negatives would be pulled for ever.
+    l and r themselves count with the constant ℓ = 0 before standardisation: the 1 of log(1 + Σ exp). Without it γ would
+    have no effect, and a pair far from all negatives would be pulled together forever.
+
+    Departures from the publication: those of `TrainedEncoder`; dropout .4 instead of .3, which improves semi-supervised
+    training; and an epoch with few pairs repeats them up to `least_pairs` (docs/log.md).
     """
 
     Settings = DualAMNSettings
     alike: ClassVar[bool] = True
-    damping: ClassVar[float] = 1e-7**0.5  # far entities, whose slopes are tiny, stay: with 1e-7 it learns by heart
+    damping: ClassVar[float] = 1e-7**0.5  # keeps distant entities, with tiny gradients, in place; 1e-7 overfits
 
     @classmethod
     def epoch_work(cls, settings: DualAMNSettings, size: Size) -> float:
-        """As measured."""
+        """Estimated from measured times."""
         return 60 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
 
     def __init__(self, task: Task, settings: DualAMNSettings, device: torch.device) -> None:
@@ -80,7 +82,7 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
         return values
 
     def output(self) -> Tensor:
-        """Both views side by side, [entities, features]."""
+        """Both views, concatenated, [entities, features]."""
         *features, directions = self.views()
         return torch.cat([self._view(*each, directions) for each in zip(VIEWS, features, strict=True)], 1)
 
@@ -97,7 +99,7 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
         return torch.addcmul(remainder, gate, shared)  # η∘h + (1 − η)∘h', since h = h' + Σ β q
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
-        """Batches of the pairs in random order, repeated to `least_pairs` where there are fewer."""
+        """Batches of the pairs in random order, repeated up to `least_pairs` if there are fewer."""
         settings = self.settings
         repeats = -(-settings.least_pairs // len(pairs))
         chance = torch.rand(repeats, len(pairs), generator=generator, device=self.device)
@@ -110,9 +112,9 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
 
 
 class _HardestFirst(Function):
-    """The loss, in blocks of pairs; its gradient is worked out on the way, so that no block is kept.
+    """The loss, in blocks of pairs; its gradient is computed along the way, so that no block has to be kept.
 
-    With p = softmax(λ·ℓ) and s the deviation, ∂/∂d(l, e) = −p_e·λ/s and ∂/∂d(l, r) = Σ_e p_e·λ/s, e ≠ l, r.
+    With p = softmax(λ·ℓ) and s the standard deviation, ∂/∂d(l, e) = −p_e·λ/s and ∂/∂d(l, r) = Σ_e p_e·λ/s, e ≠ l, r.
     """
 
     @staticmethod
@@ -146,7 +148,8 @@ class _HardestFirst(Function):
 def _hardest_first(
     output: Tensor, square: Tensor, here: Tensor, there: Tensor, settings: DualAMNSettings
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss of each pair, [pairs]; its gradient in d(l, r), [pairs]; less its gradient in d(l, e), [pairs, entities]."""
+    """The loss of each pair, [pairs]; its derivative by d(l, r), [pairs]; and minus its derivatives by d(l, e),
+    [pairs, entities]."""
     reach = settings.margin + (output[here] - output[there]).square().sum(1) - square[here]
     losses = torch.addmm(reach[:, None] - square, output[here], output.T, alpha=2)  # ℓ_e
     total, push = hardest_first(losses, torch.stack([here, there], 1), settings.scale, settings.shift)

@@ -1,4 +1,4 @@
-"""IPTransE: translations in one space, with paths and soft alignment."""
+"""IPTransE: translations of both graphs in one space, with relation paths and soft alignment."""
 
 from __future__ import annotations
 
@@ -22,34 +22,38 @@ from emea.kernels.messages import take
 
 
 class IPTransESettings(TrainingSettings):
-    """As published: 100 dimensions, Adagrad."""
+    """Dimension 100 and Adagrad, as published."""
 
-    epochs: int = Field(300, ge=1, description="of the first fit")
-    more_epochs: int = Field(30, ge=1, description="of each later fit, which goes on from the last")
-    turn_epochs: int = Field(30, ge=1, description="semi: epochs after the mutually nearest pairs join")
-    learning_rate: float = Field(0.01, gt=0, description="step of the optimiser")
-    dimension: int = Field(100, ge=1, description="length of the vectors of entities and relations")
-    margin: float = Field(0.5, ge=0, description="how much farther than a triple a corrupted one shall be")
-    negatives: int = Field(10, ge=1, description="corrupted triples for each triple")
-    near: int = Field(50, ge=0, description="replacements are drawn from as many nearest entities; 0: from all")
-    refresh: int = Field(10, ge=1, description="epochs after which the nearest are looked up again")
-    batch: int = Field(20000, ge=1, description="triples for each step")
+    epochs: int = Field(300, ge=1, description="epochs of the first fit")
+    more_epochs: int = Field(30, ge=1, description="epochs of each later fit, which continues from the previous one")
+    turn_epochs: int = Field(30, ge=1, description="semi: epochs after each addition of mutually nearest pairs")
+    learning_rate: float = Field(0.01, gt=0, description="learning rate of the optimiser")
+    dimension: int = Field(100, ge=1, description="dimension of the entity and relation vectors")
+    margin: float = Field(0.5, ge=0, description="by how much the energy of a corrupted triple should be higher")
+    negatives: int = Field(10, ge=1, description="corrupted triples per triple")
+    near: int = Field(50, ge=0, description="draw replacements from this many nearest entities; 0: from all")
+    refresh: int = Field(10, ge=1, description="epochs between updates of the nearest entities")
+    batch: int = Field(20000, ge=1, description="triples per step")
     path_weight: float = Field(0.1, ge=0, description="weight of the loss of two-step paths")
-    path_count: int = Field(10, ge=1, description="paths seen less often do not count")
-    busiest: int = Field(100, ge=1, description="paths do not pass through entities with more edges")
-    distance: float = Field(0.7, ge=0, description="semi: θ, the distance at which a found pair is believed half")
-    steepness: float = Field(10.0, gt=0, description="semi: k, how fast belief falls with distance")
+    path_count: int = Field(10, ge=1, description="ignore paths seen less often than this")
+    busiest: int = Field(100, ge=1, description="ignore paths through entities with more edges than this")
+    distance: float = Field(0.7, ge=0, description="semi: θ, the distance at which a pair found has reliability 1/2")
+    steepness: float = Field(10.0, gt=0, description="semi: k, how fast reliability falls with distance")
 
 
 class IPTransE(TrainedEncoder[IPTransESettings]):
     """Zhu et al. (IJCAI 2017).
 
-    Triples of both graphs, E(h, r, t) = ‖h + r − t‖ with entities of length 1, against triples whose head or tail is
-    replaced by an entity near it in the same graph: relu(margin + E − E⁻). Pairs that are certain (weight 1, and no
-    other pair has one of their entities) share one vector, the mean of the two of their own; other pairs are soft: the
-    triples of each are copied to the other with the pair's weight. Two-step paths r₁∘r₂ between entities that r joins,
-    too, add ‖r₁ + r₂ − r‖, weighted by their reliability, the share of such paths that r closes; r⁻¹ is −r.
-    Semi-supervised, pairs found nearest enter with reliability sigmoid(k(θ − distance)).
+    Triples of both graphs have the energy E(h, r, t) = ‖h + r − t‖, with entities of length 1. They are contrasted with
+    triples whose head or tail is replaced by a nearby entity of the same graph: relu(margin + E − E⁻). Pairs that are
+    certain (weight 1, and no other pair has one of their entities) share one vector, the mean of their own two. Other
+    pairs are soft: the triples of each entity are copied to the other with the pair's weight. Two-step paths r₁∘r₂
+    between entities that r joins, too, add ‖r₁ + r₂ − r‖, weighted by their reliability, the share of such paths that
+    r closes; r⁻¹ is −r. In semi-supervised mode mutually nearest pairs are added with the weight
+    sigmoid(k(θ − distance)).
+
+    Departures from the publication: those of `TrainedEncoder`; and corrupted triples take their replacements from the
+    nearest entities (`near`) instead of from all (docs/log.md).
     """
 
     Settings = IPTransESettings
@@ -62,7 +66,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
 
     @classmethod
     def epoch_work(cls, settings: IPTransESettings, size: Size) -> float:
-        """As measured."""
+        """Estimated from measured times."""
         return 4200 * size.edges / 2 * (settings.negatives + 1) * settings.dimension
 
     def __init__(self, task: Task, settings: IPTransESettings, device: torch.device) -> None:
@@ -84,7 +88,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         self.partner, self.all_triples, self.weight = self._with_pairs(Links.empty().to(device))
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Entities and relations; those of inverse relations are not used."""
+        """Entities and relations; the vectors of inverse relations are not used."""
         dimension = self.settings.dimension
         return {
             "entities": normalize(torch.randn(self.graph.entities, dimension, generator=generator), dim=1),
@@ -92,7 +96,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         }
 
     def build_optimiser(self, parameters: list[Tensor]) -> Optimizer:
-        """Adagrad. Its step does not change with the number of steps, so a recorded epoch may be replayed."""
+        """Adagrad. Its update does not depend on the number of steps, so a recorded epoch can be replayed."""
         return torch.optim.Adagrad(parameters, lr=self.settings.learning_rate)
 
     def reliability(self, distance: Tensor) -> Tensor:
@@ -100,7 +104,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         return torch.sigmoid(self.settings.steepness * (self.settings.distance - distance))
 
     def prepare(self, pairs: Links) -> None:
-        """Which entities share a vector, and which triples are copied."""
+        """Find which entities share a vector, and which triples are copied."""
         self.partner, self.all_triples, self.weight = self._with_pairs(pairs)
 
     def _with_pairs(self, pairs: Links) -> tuple[Tensor, Tensor, Tensor]:
@@ -119,13 +123,13 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         return partner, torch.cat(copies), torch.cat(weights)
 
     def vectors(self) -> Tensor:
-        """Entities of length 1, those that share one with the same, [entities, dimension]."""
+        """Entity vectors of length 1, shared by certain pairs, [entities, dimension]."""
         own = self.parameters["entities"]
         return normalize((own + take(own, self.partner)) / 2, dim=1)
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
-        """Batches of triples, each with the paths."""
-        # `randperm` cannot be recorded
+        """Batches of triples, each with the path loss."""
+        # `randperm` cannot be recorded in a CUDA graph
         order = torch.argsort(torch.rand(len(self.all_triples), generator=generator, device=self.device))
         for rows in torch.split(order, self.settings.batch):
             triples = self.all_triples[rows]
@@ -141,7 +145,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         return torch.stack([torch.where(at_head, other, head), relation, torch.where(at_head, tail, other)], -1)
 
     def _another(self, entity: Tensor, generator: torch.Generator) -> Tensor:
-        """One of the nearest of each entity, or any other of its graph where all count, same shape."""
+        """A random one of the entities nearest to each, or of all others of its graph if `near` is 0; same shape."""
         near, graph = self.buffers.get("near"), self.graph
         if near is not None and near.shape[1]:
             drawn = torch.randint(near.shape[1], entity.shape, generator=generator, device=self.device)
@@ -152,7 +156,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         return first + (entity - first + step.minimum((size - 1).clamp(min=1))) % size
 
     def look_around(self, pairs: Links) -> None:  # noqa: ARG002 - known since prepare
-        """The entities nearest to each, in its own graph, now and then."""
+        """Every `refresh` epochs, find the entities nearest to each in its own graph."""
         if not self.settings.near or self.epoch % self.settings.refresh:
             return
         with torch.no_grad():
@@ -160,7 +164,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         near = nearest_alike(sides.source, self.settings.near), nearest_alike(sides.target, self.settings.near)
         width = min(near[0].shape[1], near[1].shape[1])
         found = torch.cat([near[0][:, :width], near[1][:, :width] + self.graph.sources])
-        self.buffers.setdefault("near", found).copy_(found)  # where a recorded epoch reads it
+        self.buffers.setdefault("near", found).copy_(found)  # in place, where a recorded epoch reads it
 
     def triple_loss(self, triples: Tensor, weight: Tensor, negatives: Tensor) -> Tensor:
         """Weighted mean of relu(margin + E − E⁻)."""
@@ -175,7 +179,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
         return (weight * loss).sum() / len(triples)
 
     def path_loss(self) -> Tensor:
-        """Mean of ‖r₁ + r₂ − r‖ weighted by reliability."""
+        """Mean of ‖r₁ + r₂ − r‖, weighted by reliability."""
         straight = self.parameters["relations"]
         both = torch.where(self.sign[:, None] > 0, straight, -take(straight, self.inverse_of))
         first, second, closing = take(both, self.paths).unbind(1)
@@ -188,7 +192,7 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
 
 
 def substituted(triples: Tensor, column: int, old: Tensor, new: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The triples with an `old` entity in a column, each with `new` in its place, and the weights."""
+    """Copies of the triples that have an `old` entity in a column, with `new` in its place, and their weights."""
     order = torch.argsort(old, stable=True)
     old, new, weight = old[order], new[order], weight[order]
     start = torch.searchsorted(old, triples[:, column].contiguous())

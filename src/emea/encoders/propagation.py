@@ -1,4 +1,4 @@
-"""Label propagation: the seeds' random vectors flow through both graphs; nothing is trained."""
+"""Label propagation: random vectors of the seeds spread through both graphs; nothing is trained."""
 
 from __future__ import annotations
 
@@ -16,28 +16,32 @@ from emea.kernels.joins import Edges
 
 
 class PropagationSettings(PluginSettings):
-    """How wide the vectors are and how far they flow."""
+    """Size of the vectors, and how far they spread."""
 
-    dimension: int = Field(256, ge=8, description="length of the random vector of each pair")
-    depth: int = Field(2, ge=1, description="steps that the vectors flow")
-    paths: int = Field(1024, ge=0, description="features of the relation-weighted view")
-    path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view against the plain one")
+    dimension: int = Field(256, ge=8, description="dimension of the random vector of each pair")
+    depth: int = Field(2, ge=1, description="propagation steps")
+    paths: int = Field(1024, ge=0, description="features of the relation-weighted view; 0 leaves it out")
+    path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view relative to the plain one")
 
 
 class Propagation(Encoder[PropagationSettings]):
-    """LightEA's encoder (Mao et al., EMNLP 2022) with a sketch in place of its random projections.
+    """LightEA's encoder (Mao et al., EMNLP 2022), with a sketch in place of its random projections.
 
-    Each pair (e, e') gets one random unit vector, all other entities zero: E₀. Then, `depth` times, with n(·) the
-    normalisation of rows, A the adjacency (0 or 1) plus the identity, B entity–relation and H relation–head incidence,
+    Both entities of a pair (e, e') start with the same random unit vector, all other entities with zero: E₀. Then,
+    `depth` times, with n(·) the normalisation of rows, A the adjacency matrix (0 or 1) plus the identity, B the
+    entity–relation incidence and H the relation–head incidence,
 
         E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
 
     The relation-weighted view sums, over the edges (e, r, n) of an entity, the products of random features of r and
-    of n: third(e)_c = Σ a_c(r) · b_c(n). E₀ is a random projection already, so a coordinate of it is one too: a_c and
-    b_c are signed sums of one random coordinate from each depth, which costs a gather instead of a matrix product.
+    of n: third(e)_c = Σ a_c(r) · b_c(n). Since E₀ is already random, any of its coordinates is a random projection:
+    a_c and b_c are signed sums of one random coordinate from each depth.
 
-    Embedding: n([n([E₁ … E_depth]) ‖ path_weight · n(third)]). E₀ is left out: an entity's own label is no evidence
+    Embedding: n([n([E₁ … E_depth]) ‖ path_weight · n(third)]). E₀ is left out: an entity's own label is not evidence
     for itself.
+
+    Departures from the publication: these sums replace LightEA's projections of the entities, which are redrawn for
+    each relation dimension and take most of its time (docs/log.md).
     """
 
     Settings = PropagationSettings
@@ -53,7 +57,7 @@ class Propagation(Encoder[PropagationSettings]):
         self.target = _Operators(Edges.build(task.target, device))
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
-        """Embed both graphs from the pairs; each fit starts anew."""
+        """Embed both graphs from the pairs; each fit starts from scratch."""
         settings = self.settings
         shape, device = (len(pairs), settings.dimension), pairs.source.device
         vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
@@ -66,7 +70,7 @@ class Propagation(Encoder[PropagationSettings]):
 
 
 class _Sketch:
-    """Random features of vectors that are random themselves: signed sums of one coordinate per depth."""
+    """Random features of vectors that are already random: signed sums of one coordinate per depth."""
 
     def __init__(self, settings: PropagationSettings, generator: torch.Generator) -> None:
         shape = (settings.depth + 1, settings.paths)
@@ -123,10 +127,10 @@ def normalise(rows: Tensor) -> Tensor:
 
 
 def sparse(row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse matrix in compressed rows, ready for products with dense ones."""
+    """A sparse matrix in CSR format, ready for products with dense ones."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "Sparse (CSR tensor support|invariant checks)"
-        )  # torch says so once, of all of it
+        )  # torch warns once that these are in beta
         matrix: Tensor = torch.sparse_coo_tensor(torch.stack([row, column]), value, shape, check_invariants=True)
         return matrix.coalesce().to_sparse_csr()

@@ -1,4 +1,4 @@
-"""RREA: relational reflection with attention, trained by a margin loss."""
+"""RREA: relational reflection with attention, trained with a margin loss."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from emea.kernels.reflections import reflected_sum
 
 
 class RREASettings(ReflectionSettings):
-    """As published: dimension 100, depth 2, 600 features in all."""
+    """Dimension 100 and depth 2, as published: 600 features in all."""
 
     average: float = Field(
-        0.75, ge=0, le=1, description="last share of a fit's epochs, over which the parameters are averaged"
+        0.75, ge=0, le=1, description="average the parameters over this last share of the epochs of a fit or turn"
     )
-    margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart shall be")
+    margin: float = Field(3.0, ge=0, description="γ: how much nearer than a random entity a counterpart should be")
 
 
 class RREA(ReflectionEncoder[RREASettings]):
@@ -34,12 +34,15 @@ class RREA(ReflectionEncoder[RREASettings]):
 
         α = softmax(v·[h_i ‖ M_r h_j ‖ r̂]).
 
-    The part of v that meets h_i is the same for all edges of i and cancels, so it is left out. The layers are applied
-    to two views of an entity: the mean of its neighbours' vectors, its own included, and the mean of its relations'
-    vectors; the outputs of all depths of both views are concatenated: 2·(depth + 1)·dimension features. Loss, with one
-    random negative for each side of a pair (l, r), the pairs repeated until there are as many as entities:
+    The part of v that h_i is multiplied by is left out, since its contribution is the same for all edges of i and
+    cancels. The layers are applied to two views of an entity: the mean of its neighbours' vectors, its own included,
+    and the mean of its relations' vectors. The outputs of all depths of both views are concatenated:
+    2·(depth + 1)·dimension features. The pairs (l, r) are repeated until there are as many as entities, and each side
+    gets a random negative. Loss:
 
         relu(γ + ‖l − r‖₁ − ‖l − r⁻‖₁) + relu(γ + ‖l − r‖₁ − ‖l⁻ − r‖₁).
+
+    Departures from the publication: those of `TrainedEncoder`.
     """
 
     Settings = RREASettings
@@ -47,14 +50,14 @@ class RREA(ReflectionEncoder[RREASettings]):
 
     @classmethod
     def epoch_work(cls, settings: RREASettings, size: Size) -> float:
-        """As measured."""
+        """Estimated from measured times."""
         return 2100 * (4 * size.edges * settings.dimension + size.entities * cls.features(settings))
 
     def __init__(self, task: Task, settings: RREASettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
 
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Entities, relations, and for each layer the part of v that meets M_r h_j and the part that meets r̂."""
+        """Entities, relations, and for each layer the parts of v that M_r h_j and r̂ are multiplied by."""
         dimension = self.settings.dimension
         attention = uniform((2 * self.settings.depth, dimension), generator)
         return self.tables(dimension, generator) | {"attention": attention}
@@ -72,7 +75,7 @@ class RREA(ReflectionEncoder[RREASettings]):
         return depths
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:
-        """One batch: the pairs repeated to the number of entities, negatives from both graphs."""
+        """One batch: the pairs, repeated up to the number of entities, with negatives from both graphs."""
         output = dropped(self.output(), self.settings.dropout, generator)
         left, right = self.graph.pairs(pairs)
         count = self.graph.entities
@@ -83,7 +86,7 @@ class RREA(ReflectionEncoder[RREASettings]):
 
 
 class _MarginLoss(Function):
-    """The loss, whose gradient is worked out along with it."""
+    """The loss, computed together with its gradient."""
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as autograd passes them

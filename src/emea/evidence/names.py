@@ -1,4 +1,4 @@
-"""How alike names are: character n-grams and string distance after transliteration, or a sentence encoder's opinion."""
+"""Similarity of names: character n-grams and edit distance after transliteration, and optionally a sentence encoder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from emea.errors import SettingsError
 from emea.kernels.limits import NAME_BLOCK
 from emea.settings import EvidenceSettings
 
-RIVALS = 5  # nearest strings whose distance is looked at
+RIVALS = 5  # nearest strings by n-grams whose edit distance is computed
 
 
 def alike(left: Sequence[str], right: Sequence[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the strings that are most like each other, [pairs, 2], and how alike they are, [pairs]; those less
-    alike than `least_likeness` are left out."""
+    """Positions of mutually most similar strings, [pairs, 2], and their similarities, [pairs]; pairs less similar than
+    `least_likeness` are left out."""
     first, second = ([romanised(text) for text in side] for side in (left, right))
     grams, sizes = ngrams(first, second), (len(left), len(right))
     pairs = _near_both_ways(
@@ -40,7 +40,7 @@ def alike(left: Sequence[str], right: Sequence[str], settings: EvidenceSettings)
 
 
 def romanised(text: str) -> str:
-    """In Latin letters without accents or case; what has none stays as it is.
+    """In Latin letters, without accents and case; text that cannot be transliterated stays as it is.
 
     >>> romanised("Αθήνα"), romanised("北京"), romanised("Łódź")
     ('athina', 'beijing', 'lodz')
@@ -49,7 +49,7 @@ def romanised(text: str) -> str:
 
 
 def ngrams(left: Sequence[str], right: Sequence[str], size: int = 3) -> tuple[csr_matrix, csr_matrix]:
-    """Both lists of strings as rows of character n-grams, weighted by their rarity in both, of length 1."""
+    """Both lists of strings as TF-IDF rows of character n-grams, of length 1; rarity is counted over both lists."""
     # Imported here: it loads slowly, and few commands compare names.
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -59,18 +59,18 @@ def ngrams(left: Sequence[str], right: Sequence[str], size: int = 3) -> tuple[cs
 
 
 def sentence_vectors(texts: Sequence[str], folder: str) -> Tensor:
-    """The strings' vectors of length 1 by a sentence encoder in a folder, [strings, features]; none is downloaded."""
+    """Vectors of length 1 of the strings by a sentence encoder in a folder, [strings, features]; downloads nothing."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise SettingsError("evidence.sentences needs the package sentence-transformers: pip install it") from error
+        raise SettingsError("evidence.sentences needs a package: pip install sentence-transformers") from error
     model = SentenceTransformer(folder, local_files_only=True, device="cpu")
     found: Tensor = model.encode(list(texts), convert_to_tensor=True, normalize_embeddings=True)
     return found.float().cpu()
 
 
 def local_names(entities: pa.Array) -> list[str]:
-    """What names of entities end in, after the last slash, hash or colon, as words; a blank node has no name.
+    """The last part of each entity's name, after the last slash, hash or colon, as words; empty for a blank node.
 
     >>> local_names(pa.array(["http://ex.org/C%C3%B4te_d'Ivoire", "urn:x:foundedBy", "_:b1"]))
     ["Côte d'Ivoire", 'foundedBy', '']
@@ -87,7 +87,7 @@ def _dense(products: csr_matrix) -> Tensor:
 def _near_both_ways(
     forward: Callable[[slice], Tensor], backward: Callable[[slice], Tensor], left: int, right: int
 ) -> np.ndarray:
-    """Pairs of each string and its nearest on the other side, [pairs, 2], each once."""
+    """Distinct pairs of a string and one of its nearest on the other side, [pairs, 2]."""
     found = [_near(left, right, forward), _near(right, left, backward)[:, ::-1]]
     return np.unique(np.concatenate(found), axis=0)
 
@@ -102,11 +102,11 @@ def _near(rows: int, columns: int, products: Callable[[slice], Tensor]) -> np.nd
 
 
 def _mutual(pairs: np.ndarray, likeness: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs that are the best of both their strings; of several that are as good, none."""
+    """The pairs that are the best for both of their strings; ties are left out."""
     kept = likeness >= least
     pairs, likeness = pairs[kept], likeness[kept]
     order = np.lexsort((-likeness, pairs[:, 1], pairs[:, 0]))
-    unique = np.unique(pairs[order], axis=0, return_index=True)[1]  # a pair found twice: the better of its likenesses
+    unique = np.unique(pairs[order], axis=0, return_index=True)[1]  # of a pair found twice, the higher likeness
     pairs, likeness = pairs[order][unique], likeness[order][unique]
     best = np.ones(len(pairs), dtype=bool)
     for side in pairs.T:

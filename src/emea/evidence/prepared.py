@@ -112,7 +112,7 @@ class Prepared:
 
 
 def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
-    """The task with shared values as additional entities, numbered after all others; as it is if values do not count."""
+    """The task with shared values as extra entities, numbered after all others; unchanged if values do not count."""
     source, target = task.source, task.target
     if not settings.counts_values:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
@@ -135,7 +135,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
 
 
 def _claims(values: Values, equal: np.ndarray, alike_to_it: np.ndarray, entities: int) -> Claims:
-    """A graph's literals; those equal to some of the other graph's by the number of the pair."""
+    """A graph's literals as claims; a value that equals one of the other graph is numbered by their pair."""
     number, alike = np.full(len(values.forms), -1, dtype=np.int64), np.zeros(len(values.forms))
     number[equal], alike[equal] = np.arange(len(equal)), alike_to_it
     entity, attribute = torch.from_numpy(values.entity), torch.from_numpy(values.attribute)

@@ -17,19 +17,19 @@ from emea.data import Graph
 from emea.evidence.names import alike, local_names
 from emea.settings import EvidenceSettings
 
-ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters; marks of other scripts are letters
+ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
-LONGEST = 2**16  # characters of a value that counts
-LARGEST = 1e15  # up to this numbers with a point or an exponent can be told to be whole
-STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # begin the normal forms of strings, numbers and days
-SHOWN = 40  # characters of a value that is named
+LONGEST = 2**16  # most characters of a value that counts
+LARGEST = 1e15  # up to this, numbers with a point or an exponent can be recognised as integers
+STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # prefixes of the normal forms of strings, numbers and days
+SHOWN = 40  # characters of a value shown in a message
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DATES = ("date", "dateTime")
 NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
-NO_NUMBERS = ("INF", "+INF", "-INF", "NaN")  # which XSD counts among them
-LOCAL_NAME = "local name"  # the attribute under which names of URIs count
+NO_NUMBERS = ("INF", "+INF", "-INF", "NaN")  # valid in XSD, but without a normal form as numbers
+LOCAL_NAME = "local name"  # the attribute that holds the local names of URIs
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Values:
     value: np.ndarray  # [literals] position among the forms
     forms: list[str]  # distinct
     attributes: pa.Array  # their names
-    odd: dict[str, list[str]]  # what is wrong with values → those it is wrong with
+    odd: dict[str, list[str]]  # fault → the values that have it
 
     @cached_property
     def holders(self) -> np.ndarray:
@@ -85,7 +85,7 @@ def read_values(graph: Graph, settings: EvidenceSettings) -> Values:
 
 
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
-    """What a value is, where it is not what its datatype says; such a value counts as the text that it is."""
+    """What is wrong with a value, if anything: too long, or not of its datatype."""
     if len(text) > LONGEST:
         return f"values longer than {LONGEST:,} characters, ignored"
     kind = (datatype or "").removeprefix(XSD)
@@ -97,7 +97,7 @@ def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
 
 
 def normal_form(text: str, language: str | None = None) -> str | None:
-    """What equal values have in common, with a letter for its kind; None for what says nothing, or is too long.
+    """The form that equal values share, with a letter for the kind; None for a value that is empty or too long.
 
     >>> normal_form("Côte d’Ivoire", language="fr"), normal_form("  310/246-1501 "), normal_form("1.50e1")
     ('s cote d ivoire', 's 310 246 1501', 'n 15')
@@ -111,7 +111,7 @@ def normal_form(text: str, language: str | None = None) -> str | None:
         number = float(text)
         if not math.isfinite(number):
             return None
-        if (whole := WHOLE.match(text)) and number:  # digits say more than a float can: think of long identifiers
+        if (whole := WHOLE.match(text)) and number:  # keeps digits that a float would lose, as in long identifiers
             return f"{NUMBER_FORM}{whole[1] or ''}{whole[2]}"
         return NUMBER_FORM + (str(int(number)) if number.is_integer() and abs(number) < LARGEST else f"{number:.9g}")
     day = DATE.match(text)
@@ -124,12 +124,12 @@ def normal_form(text: str, language: str | None = None) -> str | None:
 
 
 def _in_word(letter: str) -> bool:
-    """Whether it is part of a word: a letter, a digit, or a mark such as the vowel signs of Indic scripts."""
+    """Whether a character is part of a word: a letter, a digit, or a mark such as the vowel signs of Indic scripts."""
     return letter.isalnum() or unicodedata.category(letter).startswith("M")
 
 
 def equal_pairs(first: Values, second: Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of forms that are equal, or near each other, [pairs, 2], and how alike they are."""
+    """Positions of equal or similar forms, [pairs, 2], and their similarity."""
     place = {form: number for number, form in enumerate(second.forms)}
     shared = [(number, place[form]) for number, form in enumerate(first.forms) if form in place]
     equal = np.array(shared, dtype=np.int64).reshape(-1, 2)
@@ -147,15 +147,14 @@ def equal_pairs(first: Values, second: Values, settings: EvidenceSettings) -> tu
 
 
 def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Strings that are most like each other, where names count and there are not too many."""
+    """Mutually most similar strings, if names count and there are not too many."""
     if settings.kind == "literals" or max(len(left), len(right)) > settings.most_strings:
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
     return alike(left, right, settings)
 
 
 def _near_numbers(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers that are nearest to each other, within the tolerance, unless both are whole: those are counted, not
-    measured."""
+    """Mutually nearest numbers within the tolerance, unless both are integers: those are counted, not measured."""
     first, second = (np.array(side, dtype=np.float64) for side in (left, right))
     nearest, back = _nearest_number(first, second), _nearest_number(second, first)
     rows = np.flatnonzero(back[nearest] == np.arange(len(first)))

@@ -1,4 +1,4 @@
-"""Examples that come with the package."""
+"""Examples included in the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRAPHS = {"world": ("cldr.ttl.gz", "geonames.ttl.gz")}
 
 
 def read_example(name: str = "world", seeds: int = 50, seed: int = 0) -> tuple[Task, Reference]:
-    """Two real graphs of the same things, some of their links as seeds, the others sealed."""
+    """Two real graphs about the same things, with some of their links as seeds and the rest sealed."""
     with resources.as_file(resources.files(__name__) / name) as folder:
         source, target = (read_graph(Path(folder) / file) for file in GRAPHS[name])
         links = read_pairs(Path(folder) / "links.tsv", source, target)

@@ -1,4 +1,4 @@
-"""File formats, one a file, reader and writer together; the file name is the format's name."""
+"""File formats: one per file, reader and writer together. The file's name is the format's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 
 
 def read_graph(path: Path, graph: str | None = None) -> Graph:
-    """The graph in a file, read by the format its suffix names; of several the one without a name, or `graph`."""
+    """The graph in a file, in the format given by its suffix; if it holds several, `graph` or else the unnamed one."""
     reader = _graph_format(path, GraphReader)
     found = (reader if graph is None else reader.named(graph)).read_graph(path)
     if not len(found.entities):
@@ -29,26 +29,26 @@ def read_graph(path: Path, graph: str | None = None) -> Graph:
 
 
 def read_pairs(path: Path, source: Graph, target: Graph) -> Links:
-    """The links of a file of pairs, given by names or by the ids of id files; each entity at most once."""
+    """The links in a file of pairs of names, or of ids for id files; each entity may have only one counterpart."""
     return to_links(read_pair_names(path), path, source, target)
 
 
 def read_exclusions(path: Path, source: Graph, target: Graph) -> Links:
-    """The links that a file of pairs says are none, such as SSSOM's with the modifier `Not`."""
+    """The links that a file of pairs marks as wrong, such as SSSOM rows with the modifier `Not`."""
     return to_exclusions(read_pair_names(path), path, source, target)
 
 
 def read_pair_names(path: Path) -> pa.Table:
-    """The pairs of a file as names: columns source, target, weight, and, where known, line and excluded."""
+    """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
     return _pair_format(path, PairReader).read_pairs(path)
 
 
 def convert(
     source: Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, graph: str | None = None
 ) -> str:
-    """Read a file and write it in the format of another suffix; returns one line that says what was written.
+    """Convert a file to the format given by the target's suffix; returns a one-line summary.
 
-    Without `kind`, the file's suffix and, where graphs and pairs share it, what the file holds decide what it is.
+    Without `kind`, the source's suffix tells graphs from pairs; if they share the suffix, the content does.
     """
     if source.exists() and target.exists() and source.samefile(target):
         raise InputError(f"{target} is the file to read, expected another one to write")
@@ -58,7 +58,7 @@ def convert(
         writer.write_graph(found, target)
         return f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
     if graph is not None:
-        raise SettingsError(f"found the graph name {graph} for pairs, expected it with graphs only")
+        raise SettingsError(f"found the graph name {graph} for pairs, expected none: only graphs have names")
     pair_writer = _pair_format(target, PairWriter)
     pairs = read_pair_names(source)
     pair_writer.write_pairs(pairs, target)
@@ -66,12 +66,14 @@ def convert(
     skipped = (pairs.schema.metadata or {}).get(SKIPPED, b"").decode()
     summary = f"{pairs.num_rows:,} pairs written to {target}"
     return (
-        summary + (f", {excluded:,} of them exclusions" if excluded else "") + (f"; not: {skipped}" if skipped else "")
+        summary
+        + (f", {excluded:,} of them exclusions" if excluded else "")
+        + (f"; skipped: {skipped}" if skipped else "")
     )
 
 
 def _holds_pairs(path: Path) -> bool:
-    """Whether a file is one of pairs."""
+    """Whether a file holds pairs."""
     formats = list(_formats())
     of_pairs = any(suffix(path) in each.pair_suffixes for each in formats if isinstance(each, PairReader))
     of_graphs = any(suffix(path) in each.suffixes for each in formats if isinstance(each, GraphReader))
@@ -79,9 +81,9 @@ def _holds_pairs(path: Path) -> bool:
 
 
 def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str]:
-    """The task in a benchmark folder, its sealed links, and one line that says which layout was found."""
+    """The task in a benchmark folder, its sealed links, and one line that names the layout found."""
     if sum(given is not None for given in (choice.ratio, choice.fold, choice.seeds)) > 1:
-        raise SettingsError("found more than one of --ratio, --fold and --seeds, expected one")
+        raise SettingsError("found more than one of --ratio, --fold and --seeds, expected at most one")
     if choice.ratio is not None and not 0 <= choice.ratio <= 1:
         raise SettingsError(f"found the ratio {choice.ratio}, expected a number from 0 to 1")
     if not folder.is_dir():
@@ -92,11 +94,11 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
         if detected is not None:
             return (*reader.read_task(folder, choice), detected)
     known = "; ".join(reader.description for reader in readers)
-    raise InputError(f"{folder} has no layout known here; expected one of: {known}")
+    raise InputError(f"{folder}: found no known layout, expected one of: {known}")
 
 
 def read(source: str | Path, target: str | Path, seeds: str | Path | None = None) -> Task:
-    """The task of linking the graphs in two files, given a file of known pairs."""
+    """The task of linking the graphs in two files, with the pairs in a third file, if given, as seeds."""
     first, second = read_graph(Path(source)), read_graph(Path(target))
     if seeds is None:
         return Task(first, second, Links.empty())
@@ -112,24 +114,24 @@ def read_benchmark(
     fold: int | None = None,
     seeds: str | Path | None = None,
 ) -> tuple[Task, Reference | None]:
-    """The task in a benchmark folder and its sealed links; a share of them, a fold, or a file gives the seeds."""
+    """The task in a benchmark folder and its sealed links; the seeds are a share of all links, a fold or a file."""
     choice = Choice(ratio, split, fold, None if seeds is None else Path(seeds))
     task, reference, _ = read_task(Path(folder), choice)
     return task, reference
 
 
 def read_reference(path: str | Path, task: Task) -> Reference:
-    """The links of a file, sealed: for evaluation only."""
+    """The links in a file, sealed: for evaluation only."""
     return Reference(read_pairs(Path(path), task.source, task.target))
 
 
 def _formats() -> Iterator[Format]:
-    """The formats that the package brings, sorted by name."""
+    """The built-in formats, sorted by name."""
     return (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
 
 
 def _graph_format(path: Path, contract: type[GraphFormat]) -> GraphFormat:
-    """The format that reads, or writes, graphs in files of a suffix."""
+    """The format that reads or writes graphs in files with this suffix."""
     known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.suffixes}
     if suffix(path) not in known:
         raise _unknown_suffix(path, "a graph", known)
@@ -137,7 +139,7 @@ def _graph_format(path: Path, contract: type[GraphFormat]) -> GraphFormat:
 
 
 def _pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
-    """The format that reads, or writes, pairs in files of a suffix."""
+    """The format that reads or writes pairs in files with this suffix."""
     known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.pair_suffixes}
     if suffix(path) not in known:
         raise _unknown_suffix(path, "pairs", known)
@@ -146,4 +148,4 @@ def _pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
 
 def _unknown_suffix(path: Path, what: str, known: Iterable[str]) -> InputError:
     listed = ", ".join(sorted(ending or "no suffix" for ending in known))
-    return InputError(f"{path}: found the suffix '{suffix(path)}', expected {what} in one of {listed} (also with .gz)")
+    return InputError(f"{path}: found the suffix '{suffix(path)}', expected one for {what}: {listed} (also with .gz)")

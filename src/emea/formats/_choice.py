@@ -1,4 +1,4 @@
-"""Which links of a benchmark are given as seeds, and which are sealed."""
+"""Chooses which links of a benchmark become seeds and which are sealed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NamePairs = tuple[pa.Array, pa.Array]  # source and target names
 
 
 def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
-    """Links between entities that both graphs know, each once, sorted by id."""
+    """Links between named entities, which must be in the graphs; without duplicates, sorted by id."""
     columns = [
         pc.index_in(names, graph.entities).to_numpy() for names, graph in zip(pairs, (source, target), strict=True)
     ]
@@ -30,21 +30,21 @@ def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
 
 
 def together(*pairs: NamePairs) -> NamePairs:
-    """All pairs in one."""
+    """All pairs, concatenated."""
     source, target = (pa.concat_arrays(side) for side in zip(*pairs, strict=True))
     return source, target
 
 
 def without(links: Links, removed: Links, targets: int) -> Links:
-    """The links that are not among those removed; `targets` is the number of target entities."""
+    """The links that are not in `removed`; `targets` is the number of target entities."""
     return links[~torch.isin(links.keys(targets), removed.keys(targets))]
 
 
 def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: Path) -> tuple[Task, Reference | None]:
-    """The task when a share of the known links, a file of pairs, or nothing is given as seeds."""
+    """The task whose seeds are a share of the known links, a file of pairs, or none; and its sealed links, if any."""
     if choice.seeds is not None or not len(known):
         if choice.ratio is not None:
-            raise InputError(f"{folder} has no links to take the share {choice.ratio} of; expected --seeds or none")
+            raise InputError(f"{folder} has no links to split by --ratio {choice.ratio}; expected --seeds or neither")
         seeds, wrong = Links.empty(), Links.empty()
         if choice.seeds is not None:
             seeds, wrong = (read_given(choice.seeds, source, target) for read_given in (read_pairs, read_exclusions))
@@ -59,8 +59,8 @@ def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: P
 def split(
     source: Graph, target: Graph, links: Links, ratio: float, seed: int, *, validation: int = 100
 ) -> tuple[Links, Links, Reference]:
-    """Seeds, validation and reference: links sorted by their names, shuffled by the seed; the first `ratio` of them are
-    seeds, the next `validation` the validation pairs, the rest is sealed."""
+    """Seeds, validation and reference: sort the links by name and shuffle them with `seed`. The first share `ratio`
+    becomes the seeds, the next `validation` links are for validation, and the rest is sealed."""
     sources = source.entities.take(links.source.numpy()).to_pylist()
     targets = target.entities.take(links.target.numpy()).to_pylist()
     order = sorted(range(len(links)), key=lambda row: (sources[row], targets[row]))

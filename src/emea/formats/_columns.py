@@ -1,4 +1,4 @@
-"""Collects the columns of a graph while a file is read, and makes the graph of them once, in little memory."""
+"""Collects the columns of a graph while a file is read, then builds the graph from them in little memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from emea.data import LITERAL_SCHEMA, Graph
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
-CHUNK = 1 << 14  # rows held as Python strings before they are packed into arrow
+CHUNK = 1 << 14  # rows held as Python strings before they are packed into Arrow arrays
 
 
 @dataclass
 class Rows:
-    """Rows as a reader brings them."""
+    """Rows as a reader adds them."""
 
     heads: list[str] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
     tails: list[str] = field(default_factory=list)
-    described: list[str] = field(default_factory=list)  # the entities that literals are about
+    described: list[str] = field(default_factory=list)  # entities that the literals describe
     attributes: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     datatypes: list[str] = field(default_factory=list)
@@ -32,31 +32,31 @@ class Rows:
 
 
 class _Names:
-    """A column of names, each name stored once, and a number for each row."""
+    """A column of names: each distinct name stored once, and its position for each row."""
 
     def __init__(self) -> None:
         self._known = pa.array([], pa.large_string())
         self._codes: list[np.ndarray] = []
-        self._parts: list[pa.DictionaryArray] = []  # not yet merged with the known names
-        self._waiting = 0  # names in the parts, repetitions between them included
+        self._parts: list[pa.DictionaryArray] = []  # not yet merged into the known names
+        self._waiting = 0  # names in the parts, including those repeated between parts
 
     def add(self, names: list[str]) -> None:
         """Add rows."""
         part = _encode(names)
         self._parts.append(part)
         self._waiting += len(part.dictionary)
-        if self._waiting > max(CHUNK, len(self._known)):  # so that merging takes time in proportion to the rows
+        if self._waiting > max(CHUNK, len(self._known)):  # so that merging takes time proportional to the rows
             self._merge()
 
     def finish(self) -> tuple[pa.Array, list[np.ndarray]]:
-        """All names, and for each part added the positions of its rows in them, which are handed over."""
+        """All names, and for each part the positions of its rows among them; the positions are no longer kept here."""
         self._merge()
         codes, self._codes = self._codes, []
         return self._known, codes
 
     def _merge(self) -> None:
         nothing = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), self._known)
-        # The known names come first, and so keep their positions.
+        # The known names come first, so they keep their positions.
         merged, *parts = pa.chunked_array([nothing, *self._parts]).unify_dictionaries().chunks
         self._codes += [part.indices.to_numpy() for part in parts]
         self._known = merged.dictionary
@@ -70,8 +70,8 @@ class GraphColumns:
 
     def __init__(self) -> None:
         self.rows = Rows()
-        self._sizes: list[tuple[int, int]] = []  # triples and literals of each part
-        self._ends = _Names()  # of each part the heads, tails, described entities, then entities without a row
+        self._sizes: list[tuple[int, int]] = []  # number of triples and of literals in each part
+        self._ends = _Names()  # for each part: heads, tails, described entities, then entities without a row
         self._relations = _Names()
         self._attributes = _Names()
         self._values: list[pa.Array] = []
@@ -98,7 +98,7 @@ class GraphColumns:
             self.pack()
 
     def pack(self, mentioned: Iterable[str] = ()) -> None:
-        """Turn the rows so far into arrow arrays, and start with none."""
+        """Turn the rows so far into Arrow arrays and start again with none."""
         rows, self.rows = self.rows, Rows()
         self._sizes.append((len(rows.heads), len(rows.values)))
         self._ends.add([*rows.heads, *rows.tails, *rows.described, *mentioned])
@@ -108,7 +108,7 @@ class GraphColumns:
         self._kinds.append((_encode(rows.datatypes), _encode(rows.languages)))
 
     def build(self, mentioned: Iterable[str] = (), rename: Callable[[pa.Array], pa.Array] | None = None) -> Graph:
-        """The graph, with entities `mentioned` beside those of the rows, and names replaced by `rename` where given."""
+        """The graph, including entities that are only `mentioned`; `rename` replaces the entity names."""
         self.pack(mentioned)
         entities, ends = self._ends.finish()
         relations, relation_codes = self._relations.finish()
@@ -142,9 +142,10 @@ def assemble(
     literals: pa.Table | None = None,
     aliases: pa.Array | None = None,
 ) -> Graph:
-    """The graph of distinct names and of triples in parts [3, n] of positions in them; the list is emptied meanwhile.
+    """The graph with these distinct names and triples, given in parts [3, n] of positions among the names.
 
-    As `Graph.build`, in a third of the memory: a triple is one number until all are sorted.
+    Like `Graph.build`, in a third of the memory: each triple is one number until all are sorted, and the list of parts
+    is emptied in the process.
     """
     release()
     graph = Graph.build(
@@ -177,7 +178,7 @@ def assemble(
 
 
 def _decoded(keys: np.ndarray, relations: int, entities: int) -> torch.Tensor:
-    """The triples [n, 3] of sorted keys, each once."""
+    """The distinct triples [n, 3] encoded by sorted keys."""
     new = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
     keys = keys if new.all() else keys[new]
@@ -190,14 +191,14 @@ def _decoded(keys: np.ndarray, relations: int, entities: int) -> torch.Tensor:
 
 
 def _rank(order: pa.Array) -> np.ndarray:
-    """The place that each position has in an order."""
+    """The rank of each position in a sorting order."""
     rank = np.empty(len(order), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
     return rank
 
 
 def release() -> None:
-    """Give back what arrow holds for later use, which is more than it uses where a file was read in parts."""
+    """Return unused memory from Arrow to the system: after reading in parts, Arrow keeps more than it uses."""
     pa.default_memory_pool().release_unused()
 
 

@@ -1,4 +1,4 @@
-"""Shortens names to CURIEs that strict readers accept, and lengthens them again."""
+"""Shortens names to CURIEs that strict readers accept, and expands them again."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
-SHARE = 0.01  # of a graph's names must lie in a namespace for it to get a prefix; the others are cut earlier
-OWN_PREFIX, OWN_NAMESPACE = "emea", "urn:emea:"  # of names that are no IRIs
+SHARE = 0.01  # of a graph's names must be in a namespace for it to get a prefix; other names are cut at a shorter one
+OWN_PREFIX, OWN_NAMESPACE = "emea", "urn:emea:"  # for names that are not IRIs
 
 IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`\x00-\x20]+")
-# Some readers drop the declaration of a prefix whose local parts all begin with something else, such as a percent
-# sign: .../resource/天 is cut one slash earlier. A colon belongs behind the first slash of a local part, if anywhere.
+# Some readers drop a prefix if all its local parts begin with anything but a letter, digit or underscore, such as a
+# percent sign, so .../resource/天 is cut one slash earlier. In a local part, colons may only follow the first slash.
 LOCAL = re.compile(r"[A-Za-z0-9_][^:/#]*(?:/.*)?")
 BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-KEPT = "/:@!$&()*+,;=?~%"  # stay as they are in a local part; quotes, #, | and brackets do not
+KEPT = "/:@!$&()*+,;=?~%"  # not encoded in a local part, unlike quotes, #, | and brackets
 
 Cut = tuple[str, str]  # namespace and local part
 
 
 def shorten(names: list[str], side: str, prefixes: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The CURIEs of one graph's names, and the prefix map with the prefixes of this side added.
+    """The CURIEs for one graph's names, and the prefix map with the prefixes of this side added.
 
     >>> shorten(["http://example.org/Zürich", "Bern"], "source", {})
     (['source:Z%C3%BCrich', 'emea:source/Bern'], {'source': 'http://example.org/', 'emea': 'urn:emea:'})
@@ -39,7 +39,7 @@ def shorten(names: list[str], side: str, prefixes: dict[str, str]) -> tuple[list
 
 
 def lengthen(curie: str, side: str, prefixes: dict[str, str]) -> str:
-    """The name that `shorten` made a CURIE of, unless it held percent signs with digits behind them before.
+    """The name that `shorten` turned into this CURIE, unless the name already contained percent-encoded characters.
 
     >>> lengthen("source:Z%C3%BCrich", "source", {"source": "http://example.org/"})
     'http://example.org/Zürich'
@@ -49,7 +49,7 @@ def lengthen(curie: str, side: str, prefixes: dict[str, str]) -> str:
 
 
 def _cut(name: str, side: str, frequent: set[str]) -> Cut:
-    """Namespace and local part, percent-encoded: the longest frequent namespace, or else the scheme."""
+    """Namespace and local part, percent-encoded; the namespace is the longest frequent one, or else the scheme."""
     cuts = list(_cuts(name))
     chosen = [cut for cut in cuts if cut[0] in frequent] or [cut for cut in cuts if cut[0].endswith("://")]
     if not chosen:
@@ -59,7 +59,7 @@ def _cut(name: str, side: str, frequent: set[str]) -> Cut:
 
 
 def _cuts(name: str) -> Iterator[Cut]:
-    """The ways to cut an IRI after a slash or hash, or where it has none after a colon, the longest namespace first."""
+    """The ways to cut an IRI after a slash or hash, or after a colon if it has neither; the longest namespace first."""
     if not IRI.fullmatch(name):
         return
     separators = "/#" if "/" in name or "#" in name else ":"
@@ -69,12 +69,12 @@ def _cuts(name: str) -> Iterator[Cut]:
 
 
 def _encode(text: str, kept: str) -> str:
-    """The text as it stands in a URI: what is percent-encoded already stays so."""
+    """The text percent-encoded for a URI; what is already encoded is left as it is."""
     return quote(BARE_PERCENT.sub("%25", text), safe=kept)
 
 
 def _free_prefix(wanted: str, taken: set[str]) -> str:
-    """The wanted prefix, or with 2 and so on behind it where it is taken."""
+    """The wanted prefix, followed by 2, 3 and so on if it is taken."""
     number = 1
     while (prefix := wanted if number == 1 else f"{wanted}{number}") in taken:
         number += 1

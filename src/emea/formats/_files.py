@@ -1,4 +1,4 @@
-"""Opening and writing files: gzip by suffix, UTF-8 with or without a byte order mark, written whole or not at all."""
+"""Opens and writes files: gzip by suffix, UTF-8 with or without a byte order mark, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BUFFER = 1 << 20  # parsers in other languages ask for small pieces; a large buffer spares them the way back to us
-EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200  # a packed file that grows beyond both is taken for a bomb
-LONGEST_FIELD = 1 << 28  # characters of a quoted field
-REASON = 300  # characters of another library's message that are passed on
-BREAK = re.compile(r"[\t\r\n]")  # not in names, and nowhere in TSV
+BUFFER = 1 << 20  # native parsers ask for small pieces; a large buffer saves calls back into Python
+# A compressed file that expands beyond both is treated as a decompression bomb.
+EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200
+LONGEST_FIELD = 1 << 28  # characters in a quoted field
+REASON = 300  # characters kept of another library's error message
+BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
 DOUBLE_SUFFIXES = (".sssom.tsv",)
 
 
@@ -38,7 +39,7 @@ def suffix(path: Path) -> str:
 
 
 def one_line(reason: str) -> str:
-    """What another library says of a file, fit for a message of ours.
+    """Another library's error message, on one line and shortened for ours.
 
     >>> one_line("Invalid character '\\n' here")
     "Invalid character ' ' here"
@@ -47,12 +48,12 @@ def one_line(reason: str) -> str:
 
 
 def expands_too_far(expanded: int, packed: int) -> bool:
-    """Whether so many bytes, made of so few, are taken for an attempt to fill the memory."""
+    """Whether these sizes in bytes are treated as a decompression bomb."""
     return expanded > EXPANDED_SIZE and expanded > EXPANDED_TIMES * packed
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes inside a gzip file, as long as they do not expand too far."""
+    """The decompressed bytes of a gzip file; an error if they expand too far."""
 
     def __init__(self, path: Path, packed: BinaryIO) -> None:
         self._path, self._packed, self._file = path, packed, gzip.GzipFile(fileobj=packed)
@@ -66,15 +67,15 @@ class _Unpacked(io.RawIOBase):
         self._expanded += size
         if expands_too_far(self._expanded, self._packed.tell()):
             raise InputError(
-                f"{self._path}: found more than {EXPANDED_SIZE:,} bytes in {self._packed.tell():,} packed ones, "
-                f"expected at most {EXPANDED_TIMES} times as many"
+                f"{self._path}: found more than {EXPANDED_SIZE:,} bytes in {self._packed.tell():,} compressed bytes, "
+                f"expected at most {EXPANDED_TIMES} times as many; if you trust the file, decompress it first"
             )
         return size
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked where it ends in .gz and without a byte order mark."""
+    """The bytes of a file, decompressed if it ends in .gz and without a byte order mark."""
     try:
         if not path.exists():
             raise InputError(f"{path} does not exist; expected a file")
@@ -84,7 +85,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
             packed = path.suffix.lower() == ".gz"
             raw = stack.enter_context(path.open("rb", buffering=BUFFER if packed else 0))
             unpacked: io.RawIOBase = _Unpacked(path, raw) if packed else cast(io.RawIOBase, raw)
-            file = cast(io.BufferedReader, io.BufferedReader(unpacked, BUFFER))  # typeshed would name what it buffers
+            file = cast(io.BufferedReader, io.BufferedReader(unpacked, BUFFER))  # drops typeshed's type argument
             if file.peek(3).startswith(BYTE_ORDER_MARK):
                 file.read(3)
             yield file
@@ -93,7 +94,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file with their ends."""
+    """The lines of a UTF-8 file, with line endings."""
     with open_bytes(path) as file:
         for number, line in enumerate(file, 1):
             try:
@@ -105,14 +106,14 @@ def decoded_lines(path: Path) -> Iterator[str]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file that are not empty, counted from 1, without their ends."""
+    """The non-empty lines of a UTF-8 file with their line numbers, without line endings."""
     for number, line in enumerate(decoded_lines(path), 1):
         if text := line.rstrip("\r\n"):
             yield number, text
 
 
 def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
-    """The tab-separated fields of each line, exactly `count`; tabs beyond those belong to the last field."""
+    """The tab-separated fields of each non-empty line, exactly `count`; further tabs belong to the last field."""
     for number, line in enumerate(decoded_lines(path), 1):
         text = line.rstrip("\r\n")
         found = text.split("\t", count - 1)
@@ -124,7 +125,7 @@ def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def quoted_rows(path: Path, lines: Iterable[str], separator: str, before: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """The rows of lines with CSV quoting that are not empty, each with the line it ends on, and so many before them."""
+    """The non-empty rows in lines with CSV quoting, each with the line it ends on; `before` lines precede them."""
     csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines, delimiter=separator, strict=True)
     try:
@@ -138,7 +139,7 @@ def quoted_rows(path: Path, lines: Iterable[str], separator: str, before: int = 
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its place only when it is complete; packed where it ends in .gz, the same way each time."""
+    """A file that appears at its path only when complete; compressed if it ends in .gz, always to the same bytes."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if not path.parent.is_dir():

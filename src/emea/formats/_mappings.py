@@ -12,8 +12,8 @@ import yaml
 from emea.errors import InputError
 from emea.formats._files import decoded_lines, quoted_rows
 
-METADATA_SIZE = 1 << 20  # characters of the metadata, which are parsed slowly and as a whole
-# Known to every reader, declared or not.
+METADATA_SIZE = 1 << 20  # characters of metadata, which is parsed slowly and all at once
+# Prefixes that every reader knows, declared or not.
 BUILT_IN = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -46,7 +46,7 @@ class Mappings:
         self.prefixes = BUILT_IN | self._curie_map()
 
     def rows(self, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-        """The numbered rows by slot; what the metadata say of all rows counts where a row does not say otherwise."""
+        """The rows by slot, with their lines; slots in the metadata apply to every row that does not set them."""
         slots = {name: value for name, value in self._metadata.items() if isinstance(value, str)}
         header: list[str] = []
         for line, row in quoted_rows(self._path, chain([self._first], self._lines), "\t", self._comments):
@@ -54,41 +54,43 @@ class Mappings:
                 header = row
                 missing = [name for name in required if name not in header]
                 if missing:
-                    raise InputError(f"{self._path}, line {line}: found no column {missing[0]}, expected SSSOM/TSV")
+                    raise InputError(
+                        f"{self._path}, line {line}: found no column {missing[0]}, expected {', '.join(required)}"
+                    )
                 continue
             if len(row) != len(header):
                 raise InputError(f"{self._path}, line {line}: found {len(row)} columns, expected {len(header)}")
             yield line, slots | {name: cell for name, cell in zip(header, row, strict=True) if cell}
 
     def expand(self, curie: str, line: int) -> str:
-        """The IRI of a CURIE; an IRI stays what it is."""
+        """The IRI for a CURIE; an IRI is returned unchanged."""
         prefix, colon, local = curie.partition(":")
         if prefix in self.prefixes and colon:
             return self.prefixes[prefix] + local
         if local.startswith("//"):
             return curie
         raise InputError(
-            f"{self._path}, line {line}: found '{curie}', expected a CURIE with a prefix of the curie_map "
+            f"{self._path}, line {line}: found '{curie}', expected a CURIE with a prefix from the curie_map "
             f"({', '.join(sorted(self.prefixes)[:10])})"
         )
 
     def _parsed(self, text: str) -> dict[str, Any]:
         try:
-            # In Python, where deep nesting is an error and not the end; all values stay texts.
+            # The pure Python loader: deep nesting raises an error instead of crashing, and all values remain strings.
             found = yaml.load(text, Loader=yaml.BaseLoader)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark is not None else 1
-            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "no YAML"
+            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "invalid YAML"
             raise InputError(f"{self._path}, line {line}: {reason}; expected metadata in YAML") from error
         except RecursionError as error:
-            raise InputError(f"{self._path}: found metadata nested too deeply, expected names with values") from error
+            raise InputError(f"{self._path}: found metadata nested too deeply, expected slots with values") from error
         if found is not None and not isinstance(found, dict):
-            raise InputError(f"{self._path}, line 1: found metadata without names, expected names with values")
+            raise InputError(f"{self._path}, line 1: found metadata without slots, expected slots with values")
         return found or {}
 
     def _curie_map(self) -> dict[str, str]:
         declared = self._metadata.get("curie_map") or {}
         if not isinstance(declared, dict) or not all(isinstance(value, str) for value in declared.values()):
-            raise InputError(f"{self._path}: found another curie_map than prefixes with their IRIs")
+            raise InputError(f"{self._path}: found an invalid curie_map, expected prefixes with their IRIs")
         return declared

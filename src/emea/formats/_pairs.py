@@ -1,4 +1,4 @@
-"""Turns pairs of names into links, and says where a pair cannot be one."""
+"""Turns pairs of names into links, and reports which pair cannot be one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from emea.formats._files import BREAK
 OWL, SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 EQUAL = (OWL + "sameAs", SKOS + "exactMatch", OWL + "equivalentClass", OWL + "equivalentProperty")
 DIFFERENT = OWL + "differentFrom"
-SKIPPED = b"skipped"  # in the metadata of a table of pairs: what the file holds besides
-NEIGHBOURS = 500  # names each side of the place where an unknown name would stand
+SKIPPED = b"skipped"  # metadata key of a table of pairs: what else the file holds
+NEIGHBOURS = 500  # names to compare on each side of where an unknown name would be
 
 
 class PairColumns:
@@ -36,7 +36,7 @@ class PairColumns:
     def add(
         self, source: str, target: str, weight: float = 1.0, *, excluded: bool = False, line: int | None = None
     ) -> None:
-        """Add a pair, and its line where it is known."""
+        """Add a pair, and its line if known."""
         self._sources.append(source)
         self._targets.append(target)
         self._weights.append(weight)
@@ -45,19 +45,21 @@ class PairColumns:
             self._lines.append(line)
 
     def skip(self, what: str) -> None:
-        """Count a row that is no pair."""
+        """Count a row that is not a pair."""
         self._skipped[what] += 1
 
     def build(self, path: Path, expected: str = "pairs") -> pa.Table:
-        """The table; refused where the file holds other rows only, but not the expected ones."""
+        """The table; an error if the file holds only rows other than the expected ones."""
         for row, pair in enumerate(zip(self._sources, self._targets, strict=True)):
             for name in pair:
                 if not name or BREAK.search(name):
                     where = f"line {self._lines[row]}" if self._lines else f"pair {row + 1}"
-                    raise InputError(f"{path}, {where}: found the name {name!r}, expected one without tab or newline")
+                    raise InputError(
+                        f"{path}, {where}: found the name {name!r}, expected a non-empty name without tabs or newlines"
+                    )
         skipped = ", ".join(f"{number:,} with {what}" for what, number in sorted(self._skipped.items()))
         if skipped and not self._sources:
-            raise InputError(f"{path}: found no pairs but {skipped}, expected {expected}")
+            raise InputError(f"{path}: found no pairs, only {skipped}; expected {expected}")
         columns = {
             "source": pa.array(self._sources, pa.large_string()),
             "target": pa.array(self._targets, pa.large_string()),
@@ -70,7 +72,7 @@ class PairColumns:
 
 
 def checked_weight(text: str | float, place: str) -> float:
-    """A weight as a file writes it; `place` says where."""
+    """A weight from a file, checked; `place` is where it was found, for the error."""
     try:
         weight = float(text)
     except ValueError:
@@ -81,14 +83,14 @@ def checked_weight(text: str | float, place: str) -> float:
 
 
 def is_excluded(pairs: pa.Table) -> np.ndarray:
-    """Which pairs are said to be none, [pairs] bool."""
+    """Which pairs are marked as wrong, [pairs] bool."""
     if "excluded" not in pairs.column_names:
         return np.zeros(pairs.num_rows, dtype=bool)
     return np.asarray(pairs["excluded"].to_numpy(), dtype=bool)
 
 
 def needed_columns(pairs: pa.Table) -> pa.Table:
-    """Source and target, and weight and excluded where they say something."""
+    """Source and target, with weight and excluded only if they are needed."""
     excluded = is_excluded(pairs)
     columns = {"source": pairs["source"], "target": pairs["target"]}
     if excluded.any() or (pairs["weight"].to_numpy() != 1).any():
@@ -99,7 +101,7 @@ def needed_columns(pairs: pa.Table) -> pa.Table:
 
 
 def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
-    """The links that a pair reader's table excludes, sorted, each once."""
+    """The links that a pair reader's table excludes, sorted, without duplicates."""
     pairs = pairs.filter(pa.array(is_excluded(pairs)))
     columns = _positions(pairs, "source", path, source, target), _positions(pairs, "target", path, target, source)
     unique = np.unique(np.stack(columns, axis=1), axis=0)
@@ -107,12 +109,12 @@ def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> 
 
 
 def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
-    """The links of a pair reader's table, sorted, each once; each entity may have one counterpart only."""
+    """The links in a pair reader's table, sorted, without duplicates; each entity may have only one counterpart."""
     pairs = pairs.filter(pa.array(~is_excluded(pairs)))
     sources = _positions(pairs, "source", path, source, target)
     targets = _positions(pairs, "target", path, target, source)
     weights = pairs["weight"].to_numpy()
-    order = np.lexsort((-weights, targets, sources))  # of a repeated pair the largest weight comes first
+    order = np.lexsort((-weights, targets, sources))  # the largest weight of a repeated pair comes first
     sources, targets, weights = sources[order], targets[order], weights[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
@@ -124,7 +126,7 @@ def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links
 
 
 def place(pairs: pa.Table, row: int, path: Path) -> str:
-    """The file and, where the reader knows it, the line of a pair."""
+    """The file and the line of a pair, or its number if the line is not known."""
     return f"{path}, line {pairs['line'][row]}" if "line" in pairs.column_names else f"{path}, pair {row + 1}"
 
 
@@ -141,8 +143,8 @@ def _positions(pairs: pa.Table, column: str, path: Path, graph: Graph, other: Gr
 
 def _hint(name: str, column: str, graph: Graph, other: Graph) -> str:
     if other.positions(pa.array([name], pa.large_string())).null_count == 0:
-        return f"; it is one of the {'target' if column == 'source' else 'source'} graph: are the columns swapped?"
-    # Names are sorted by their bytes: those next to the unknown one share the longest beginnings with it.
+        return f"; it is in the {'target' if column == 'source' else 'source'} graph: are the columns swapped?"
+    # Names are sorted by their bytes, so the neighbours of the unknown one share the longest prefixes with it.
     entities = graph.entities
     middle = bisect_left(range(len(entities)), name.encode(), key=lambda row: entities[row].as_py().encode())
     sample = entities.slice(max(0, middle - NEIGHBOURS), 2 * NEIGHBOURS).to_pylist()
@@ -153,7 +155,7 @@ def _hint(name: str, column: str, graph: Graph, other: Graph) -> str:
 def _refuse_two_counterparts(
     pairs: pa.Table, rows: np.ndarray, ids: np.ndarray, path: Path, columns: tuple[str, str]
 ) -> None:
-    """Refuse pairs, each given once, that share the entity of the first column."""
+    """Refuse distinct pairs that share the entity in the first column."""
     column, other = columns
     order = np.argsort(ids, kind="stable")
     repeated = np.flatnonzero(ids[order][1:] == ids[order][:-1])
@@ -161,5 +163,5 @@ def _refuse_two_counterparts(
         first, second = sorted(int(rows[order[repeated[0] + step]]) for step in (0, 1))
         raise InputError(
             f"{place(pairs, second, path)}: found '{pairs[column][second]}' paired with '{pairs[other][second]}', "
-            f"and before with '{pairs[other][first]}' ({place(pairs, first, path)}), expected one counterpart at most"
+            f"and earlier with '{pairs[other][first]}' ({place(pairs, first, path)}), expected at most one counterpart"
         )

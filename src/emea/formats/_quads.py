@@ -1,4 +1,4 @@
-"""RDF as a stream of statements, with errors that say where."""
+"""RDF as a stream of statements, with errors that give the line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SYNTAX = {
     ".owl": RdfFormat.RDF_XML,
 }
 TRIPLE_TERM = b"<<("
-TRIPLE_TERMS = 1_000  # in a file; the parser would overflow its stack at some 10,000 inside each other
+TRIPLE_TERMS = 1_000  # allowed in a file; the parser's stack would overflow at about 10,000 nested ones
 
 
 class _Shallow(io.RawIOBase):
-    """A file of N-Triples, N-Quads or Turtle that cannot hold triples inside triples without end."""
+    """A file of N-Triples, N-Quads or Turtle; an error if its triples could be nested too deeply."""
 
     def __init__(self, path: Path, file: io.BufferedReader) -> None:
         self._path, self._file = path, file
@@ -46,13 +46,13 @@ class _Shallow(io.RawIOBase):
         self._last = piece[-len(TRIPLE_TERM) + 1 :]
         self._found += piece.count(TRIPLE_TERM)
         if self._found > TRIPLE_TERMS:
-            raise InputError(f"{self._path}: found more than {TRIPLE_TERMS:,} triples as nodes, expected IRIs")
+            raise InputError(f"{self._path}: found more than {TRIPLE_TERMS:,} triples used as nodes, expected IRIs")
         return size
 
 
 @contextmanager
 def open_quads(path: Path) -> Iterator[QuadParser]:
-    """The statements of a file in the syntax its suffix names."""
+    """The statements in a file, in the syntax given by its suffix."""
     syntax = SYNTAX[suffix(path)]
     with ExitStack() as stack:
         file: io.BufferedReader | SafeXML
@@ -65,6 +65,6 @@ def open_quads(path: Path) -> Iterator[QuadParser]:
         except SyntaxError as error:
             line = f"line {error.lineno}" if error.lineno else "line 1"
             reason = error.msg.partition(": ")[2]
-            if isinstance(file, SafeXML):  # whose parser names no line
-                line, reason = f"line {file.line} or a little before", error.msg
+            if isinstance(file, SafeXML):  # whose parser does not report a line
+                line, reason = f"line {file.line} or shortly before", error.msg
             raise InputError(f"{path}, {line}: {one_line(reason)}; expected {syntax.name}") from error

@@ -1,4 +1,4 @@
-"""RDF/XML out: what pyoxigraph writes is no XML where an IRI does not end in a name."""
+"""Writes RDF/XML, because pyoxigraph writes invalid XML if an IRI does not end in a name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ RESERVED = {
     RDF_NAMESPACE + term
     for term in ("RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype", "Description", "li", "bagID")
 } | {RDF_NAMESPACE + "aboutEach", RDF_NAMESPACE + "aboutEachPrefix"}
-ESCAPED_LABEL = "b_"  # begins the labels of blank nodes that are no XML names, and those that began with it
+ESCAPED_LABEL = "b_"  # put before blank node labels that are not XML names, and before those that begin with it
 
 
 def write_rdf_xml(file: BinaryIO, triples: Iterable[Triple]) -> None:
-    """Write triples, those with the same head in a row as one description; a ValueError says what XML cannot hold."""
+    """Write triples, grouping consecutive ones with the same head; raise ValueError for anything XML cannot hold."""
     file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<rdf:RDF xmlns:rdf="{RDF_NAMESPACE}">\n'.encode())
     described: NamedNode | BlankNode | Triple | None = None
     for triple in triples:
@@ -42,7 +42,9 @@ def write_rdf_xml(file: BinaryIO, triples: Iterable[Triple]) -> None:
 def _property(iri: str, tail: object) -> str:
     name = NAME.search(iri)
     if name is None or iri in RESERVED:
-        raise ValueError(f"the relation '{iri}', expected an IRI that ends in the name of an XML element")
+        raise ValueError(
+            f"the relation '{iri}', expected an IRI that ends in an XML name and is not reserved by RDF/XML"
+        )
     element, namespace = f"n:{name[0]}", f" xmlns:n={quoteattr(iri[: name.start()])}"
     if not isinstance(tail, Literal):
         return f"<{element}{namespace}{_reference(tail, 'resource')}/>\n"
@@ -53,7 +55,7 @@ def _property(iri: str, tail: object) -> str:
         kind = f" rdf:datatype={quoteattr(tail.datatype.value)}"
     found = FORBIDDEN.search(tail.value)
     if found:
-        raise ValueError(f"the character U+{ord(found[0]):04X} in a literal, expected those of XML")
+        raise ValueError(f"the character U+{ord(found[0]):04X} in a literal, expected characters that XML allows")
     return f"<{element}{namespace}{kind}>{escape(tail.value, {chr(13): '&#13;'})}</{element}>\n"
 
 
@@ -61,7 +63,7 @@ def _reference(node: object, attribute: str) -> str:
     if isinstance(node, NamedNode):
         return f" rdf:{attribute}={quoteattr(node.value)}"
     if not isinstance(node, BlankNode):
-        raise ValueError(f"the triple {node} as a node, expected an IRI")
+        raise ValueError(f"the triple {node} used as a node, expected an IRI")
     label = node.value
     if label.startswith(ESCAPED_LABEL) or not NAME.match(label):
         label = ESCAPED_LABEL + label

@@ -1,4 +1,4 @@
-"""A graph as rows of names, in and out."""
+"""A graph as rows of names, for reading and writing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ ENTITY, LITERAL = "entity", "literal"
 
 
 def add_row(columns: GraphColumns, row: Sequence[str], path: Path, number: int, unit: str = "line") -> None:
-    """Add a row under TRIPLE_HEADER to a graph that is being read."""
+    """Add a row with the columns of TRIPLE_HEADER to a graph that is being read."""
     head, relation, tail, kind, datatype, language = row
     kind = kind.strip().lower()
     if kind not in (ENTITY, LITERAL):
         raise InputError(f"{path}, {unit} {number}: found the kind '{row[3]}', expected {ENTITY} or {LITERAL}")
     for name in row[:3] if kind == ENTITY else row[:2]:
         if not name or BREAK.search(name):
-            raise InputError(f"{path}, {unit} {number}: found the name {name!r}, expected one without tab or newline")
+            raise InputError(
+                f"{path}, {unit} {number}: found the name {name!r}, expected a non-empty name without tabs or newlines"
+            )
     if kind == ENTITY:
         columns.relate(head, relation, tail)
     elif language:
@@ -35,7 +37,7 @@ def add_row(columns: GraphColumns, row: Sequence[str], path: Path, number: int, 
 
 
 def row_blocks(graph: Graph) -> Iterator[pa.Table]:
-    """The rows under TRIPLE_HEADER in blocks, sorted by head within each kind: triples first, then literals."""
+    """Rows with the columns of TRIPLE_HEADER, in blocks: triples first, then literals, each sorted by head."""
     for start in range(0, len(graph.triples), CHUNK):
         heads, relations, tails = np.ascontiguousarray(graph.triples[start : start + CHUNK].numpy().T)
         names = [graph.entities.take(heads), graph.relations.take(relations), graph.entities.take(tails)]
@@ -48,7 +50,7 @@ def row_blocks(graph: Graph) -> Iterator[pa.Table]:
 
 
 def needed_header(graph: Graph) -> tuple[str, ...]:
-    """The columns that say something: without literals, three."""
+    """The columns to write: only the first three if there are no literals."""
     return TRIPLE_HEADER if graph.literals.num_rows else TRIPLE_HEADER[:3]
 
 

@@ -1,4 +1,4 @@
-"""What the writers of alignments share: the order of the links, their names, and a table as text."""
+"""Shared by the alignment writers: the order of links, their names, and tables as text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from emea.data import Alignment, Task
 
 Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
 
-EXACT_POWER = 22  # of ten: the largest that a float holds exactly
+EXACT_POWER = 22  # 10**22 is the largest power of ten that a float represents exactly
 
 
 def sort_by_name(alignment: Alignment) -> Alignment:
-    """The links sorted by source name, then target name, which is the order of the ids."""
+    """The links sorted by source name, then target name; ids are in the same order as names."""
     rows = np.lexsort((alignment.target.cpu().numpy(), alignment.source.cpu().numpy()))
     columns = (alignment.source, alignment.target, alignment.confidence, alignment.similarity)
     return Alignment(*(column.detach().cpu() for column in columns))[torch.from_numpy(rows)]
@@ -34,17 +34,17 @@ def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
 
 
 def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]) -> None:
-    """Write named columns as TSV: text as it is, fractions with six significant digits, never quoted."""
+    """Write named columns as TSV: text as it is, never quoted, and fractions with six significant digits."""
     file.write(("\t".join(header) + "\n").encode())
     write_lines(file, columns)
 
 
 def write_lines(file: BinaryIO, columns: Sequence[Column]) -> None:
-    """Write the lines of a table below its header."""
+    """Write the rows of a table, without a header."""
     *others, last = (_text(column) for column in columns)
     tab, end, nothing = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
     lines = pc.binary_join_element_wise(*others, pc.binary_join_element_wise(last, end, nothing), tab)
-    # An arrow column of text keeps its values one behind the other: the file as it shall be.
+    # Arrow stores the strings of a column one after another: exactly the bytes to write.
     if len(lines):
         file.write(lines.buffers()[2])
 
@@ -60,12 +60,12 @@ def _text(column: Column) -> pa.Array:
 
 
 def six_digits(values: np.ndarray) -> np.ndarray:
-    """The nearest numbers that have six significant digits."""
+    """The numbers rounded to six significant digits."""
     exact = values.astype(np.float64)
     size = np.abs(np.where(np.isfinite(exact) & (exact != 0), exact, 1.0))
     digits = 5 - np.floor(np.log10(size))
     power = 10.0 ** np.clip(np.abs(digits), 0, EXACT_POWER)
-    # Divided by a power of ten and not multiplied by its inverse, which has no exact binary form.
+    # Divide by a power of ten instead of multiplying by its inverse, which has no exact binary form.
     rounded: np.ndarray = np.where(digits >= 0, np.rint(exact * power) / power, np.rint(exact / power) * power)
     extreme = np.abs(digits) > EXACT_POWER
     rounded[extreme] = [float(f"{value:.6g}") for value in exact[extreme].tolist()]

@@ -1,4 +1,4 @@
-"""Benchmark folders of id files, as JAPE, BootEA, EAkit and ContEA ship them."""
+"""Benchmark folders of id files, as published with JAPE, BootEA, EAkit and ContEA."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from emea.errors import InputError
 from emea.formats._choice import NamePairs, choose, link_names, together, without
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import fields
-from emea.kernels.limits import ID_BLOCK
 
 SEEDS, VALIDATION, REFERENCE, EAKIT = "sup_ent_ids", "val_ent_ids", "ref_ent_ids", "ill_ent_ids"
+CHUNKS = 8  # chunks of ids that are looked up together
 
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of ids; two ids may have the same."""
+    """The names of ids; several ids may have the same name."""
 
     file: str
     ids: pa.Array
@@ -33,14 +33,14 @@ class _Names:
     distinct: pa.Array
 
     def positions(self, ids: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, int | None]:
-        """The positions of names by id, or else the first row whose id is unknown."""
+        """The positions of the ids' names, or the first row whose id is unknown."""
         found = pc.index_in(ids, self.ids)
         if found.null_count:
             return self.rows[:0], pc.index(found.is_null(), True).as_py()
         return self.rows[found.to_numpy()], None
 
     def aliases(self) -> pa.Array:
-        """For each distinct name its first id."""
+        """The first id of each distinct name."""
         first = np.empty(len(self.distinct), dtype=np.int64)
         first[self.rows[::-1]] = np.arange(len(self.rows))[::-1]
         return self.ids.take(first)
@@ -48,7 +48,7 @@ class _Names:
 
 @dataclass(frozen=True)
 class _Known:
-    """The links of a folder as pairs of names."""
+    """The links in a folder as pairs of names."""
 
     seeds: NamePairs
     validation: NamePairs
@@ -56,12 +56,12 @@ class _Known:
 
 
 class DBP15K(TaskReader):
-    """Two graphs as triples of ids, each graph with ids of its own; names are the URIs, aliases the ids."""
+    """Two graphs as triples of ids, each graph with its own ids; URIs are the names, ids the aliases."""
 
     description: ClassVar[str] = "id files (DBP15K, DWY100K, ContEA): ent_ids_N, triples_N, {sup,val,ref,ill}_ent_ids"
 
     def detect(self, folder: Path) -> str | None:
-        """Say which variant of the id files it is."""
+        """Name the variant of id files."""
         if not all((folder / f"{kind}_{number}").is_file() for kind in ("ent_ids", "triples") for number in (1, 2)):
             return None
         present = _present(folder)
@@ -71,18 +71,18 @@ class DBP15K(TaskReader):
             return f"id files: seeds in {SEEDS}{middle}, reference in {files}"
         shared = len(_known(folder, _names(folder / "ent_ids_1"), _names(folder / "ent_ids_2")).seeds[0])
         if shared:
-            return f"id files, BootEA's sharing variant: {shared:,} seeds share one id, reference in {files}"
+            return f"id files, BootEA's sharing variant: {shared:,} seeds given by shared ids, reference in {files}"
         style = "EAkit's id files" if EAKIT in present else "id files"
         return f"{style}: all links in {files}, none marked as seeds" if present else "id files without links"
 
     def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
-        """Read both graphs; the links as the folder divides them, or the chosen share of all."""
+        """Read both graphs, and the links as the folder divides them or the chosen share of all."""
         if choice.fold is not None:
             raise InputError(f"{folder} holds id files, which have no folds: found --fold, expected --ratio or --seeds")
         source_names, target_names = _names(folder / "ent_ids_1"), _names(folder / "ent_ids_2")
         known = _known(folder, source_names, target_names)
         source = _graph(folder, 1, source_names)
-        del source_names  # each graph has its own copy of the names, sorted
+        del source_names  # each graph has its own, sorted copy of the names
         target = _graph(folder, 2, target_names)
         del target_names
         release()
@@ -111,20 +111,20 @@ def _refuse_second_names(path: Path) -> None:
     names: dict[str, str] = {}
     for number, (identifier, name) in fields(path, 2):
         if names.setdefault(identifier, name) != name:
-            raise InputError(f"{path}, line {number}: found a second name for the id {identifier}, expected one")
+            raise InputError(f"{path}, line {number}: found a second name for the id {identifier}, expected only one")
 
 
 def _blocks(path: Path, count: int) -> Iterator[tuple[int, list[pa.ChunkedArray]]]:
     """The columns of a file in parts, each with the number of rows before it."""
     rows, before = fields(path, count), 0
-    while chunks := list(islice(_chunks(rows, count), ID_BLOCK)):
+    while chunks := list(islice(_chunks(rows, count), CHUNKS)):
         columns = [pa.chunked_array(column) for column in zip(*chunks, strict=True)]
         yield before, columns
         before += len(columns[0])
 
 
 def _chunks(rows: Iterator[tuple[int, list[str]]], count: int) -> Iterator[list[pa.Array]]:
-    """The next rows as arrow arrays; few at a time are Python's, which are large."""
+    """The rows as Arrow arrays, in chunks: few rows at a time are Python strings, which take more memory."""
     while chunk := [row for _, row in islice(rows, CHUNK)]:
         yield [_strings([row[column] for row in chunk]) for column in range(count)]
 
@@ -134,13 +134,13 @@ def _strings(values: list[str]) -> pa.Array:
 
 
 def _known_positions(path: Path, before: int, columns: list[pa.ChunkedArray], names: list[_Names]) -> np.ndarray:
-    """The positions [columns, rows] of the names of ids, all of which must be known."""
+    """The positions [columns, rows] of the ids' names; every id must be known."""
     found = [each.positions(ids) for ids, each in zip(columns, names, strict=True)]
     unknown = [(row, column) for column, (_, row) in enumerate(found) if row is not None]
     if unknown:
         row, column = min(unknown)
         line = next(islice((number for number, _ in fields(path, len(names))), before + row, None))
-        place = f"expected one of {names[column].file}"
+        place = f"expected one listed in {names[column].file}"
         raise InputError(f"{path}, line {line}: found the id {columns[column][row]}, {place}")
     release()
     return np.stack([positions for positions, _ in found])
@@ -155,7 +155,7 @@ def _graph(folder: Path, number: int, entities: _Names) -> Graph:
 
 
 def _unnamed_relations(path: Path) -> _Names:
-    """Without rel_ids a relation's id is its name."""
+    """Relations without a rel_ids file: the id is the name."""
     found = [pc.unique(relations) for _, (_, relations, _) in _blocks(path, 3)] or [_strings([])]
     ids = pc.unique(pa.concat_arrays(found))
     return _Names(path.name, ids, np.arange(len(ids)), ids)
@@ -166,7 +166,7 @@ def _present(folder: Path) -> list[str]:
 
 
 def _known(folder: Path, source_names: _Names, target_names: _Names) -> _Known:
-    """The links the folder holds; where no file has the seeds, they are those that share an id, if any do."""
+    """The links in the folder; if no file lists the seeds, they are the pairs that share an id, if any."""
     pairs = {name: _pairs(folder / name, source_names, target_names) for name in _present(folder)}
     nothing = _strings([]), _strings([])
     if SEEDS not in pairs:
@@ -185,10 +185,10 @@ def _pairs(path: Path, source_names: _Names, target_names: _Names) -> NamePairs:
 
 
 def _shared_ids(folder: Path, source_names: _Names, target_names: _Names) -> pa.Array:
-    """Ids that mean the same entity in both graphs, where the folder uses them so.
+    """Ids that stand for the same entity in both graphs, if the folder uses them that way.
 
-    Two graphs that merely both count from 0 share ids too. Then their links name shared ids; in the sharing variant
-    the links are what is left to find, and none of them does.
+    Two graphs that both merely count from 0 share ids too, but then their links use shared ids. In the sharing variant
+    the files hold only the links left to find, and none of them uses a shared id.
     """
     shared = source_names.ids.filter(pc.is_in(source_names.ids, target_names.ids))
     used = [ids for name in _present(folder) for _, block in _blocks(folder / name, 2) for ids in block]

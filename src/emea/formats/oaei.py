@@ -17,11 +17,11 @@ from emea.formats._pairs import PairColumns, checked_weight, is_excluded
 from emea.formats._writing import alignment_pairs, six_digits
 from emea.formats._xml import FORBIDDEN, PIECE, open_xml
 
-NAMESPACE = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"  # read also with # at its end
+NAMESPACE = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"  # also read with a trailing #
 RDF_NAMESPACE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 FLOAT = "http://www.w3.org/2001/XMLSchema#float"
 EQUAL_SIGN, INCOMPATIBLE = "=", "%"
-CLASSES = {"EquivRelation": EQUAL_SIGN, "IncompatRelation": INCOMPATIBLE}  # of the Alignment API, which also occur
+CLASSES = {"EquivRelation": EQUAL_SIGN, "IncompatRelation": INCOMPATIBLE}  # of the Alignment API, used in some files
 HEAD = f"""<?xml version="1.0" encoding="UTF-8"?>
 <rdf:RDF xmlns="{NAMESPACE}" xmlns:rdf="{RDF_NAMESPACE}">
 <Alignment>
@@ -40,7 +40,7 @@ TAIL = "</Alignment>\n</rdf:RDF>\n"
 
 
 class OAEI(PairReader, PairWriter, AlignmentWriter):
-    """One cell a pair; the relation = makes it one, % excludes it, and cells with others do not count."""
+    """One cell per pair: relation = links it, % excludes it, and cells with other relations are skipped."""
 
     description: ClassVar[str] = "OAEI Alignment RDF (.rdf, .xml): pairs with relation = and measure"
     pair_suffixes: ClassVar[tuple[str, ...]] = (".rdf", ".xml")
@@ -50,14 +50,14 @@ class OAEI(PairReader, PairWriter, AlignmentWriter):
         return _Cells(path).parse(only_look=True)
 
     def read_pairs(self, path: Path) -> pa.Table:
-        """The cells with the relation =, their measure as weight."""
+        """The cells with relation =, with their measure as weight; those with relation % as excluded."""
         cells = _Cells(path)
         if not cells.parse():
-            raise InputError(f"{path}: found no element Alignment, expected OAEI Alignment RDF")
+            raise InputError(f"{path}: found no Alignment element, expected OAEI Alignment RDF")
         return cells.columns.build(path, "cells with the relation =")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write one cell for each pair."""
+        """Write one cell per pair."""
         names = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
         numbers = zip(is_excluded(pairs).tolist(), six_digits(pairs["weight"].to_numpy()).tolist(), strict=True)
         with writing(path) as file:
@@ -74,7 +74,7 @@ class OAEI(PairReader, PairWriter, AlignmentWriter):
             file.write(TAIL.encode())
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write one cell for each link, sorted by name, with its confidence as measure."""
+        """Write one cell per link, sorted by name, with its confidence as measure."""
         self.write_pairs(alignment_pairs(alignment, task), path)
 
 
@@ -93,7 +93,7 @@ class _Cells:
         self._parser.CharacterDataHandler = self._text
 
     def parse(self, *, only_look: bool = False) -> bool:
-        """Read the file, or only so far as to say whether it holds an alignment."""
+        """Read the file, or only as far as needed to tell whether it holds an alignment; return whether it does."""
         with open_xml(self._path) as file:
             while piece := file.read(PIECE):
                 self._parser.Parse(piece, False)
@@ -136,7 +136,7 @@ class _Cells:
 
 
 def _local(name: str) -> str:
-    """The name of an element of the format; none of any other."""
+    """The local name of an element in the format's namespace; empty for any other element."""
     namespace, _, local = name.rpartition(" ")
     return local if namespace.rstrip("#") == NAMESPACE else ""
 
@@ -144,5 +144,7 @@ def _local(name: str) -> str:
 def _resource(name: str, path: Path) -> str:
     if found := FORBIDDEN.search(name):
         code = ord(found[0])
-        raise InputError(f"{path} cannot be written: found the character U+{code:04X} in a name, expected those of XML")
+        raise InputError(
+            f"{path} cannot be written: found the character U+{code:04X} in a name, expected characters that XML allows"
+        )
     return quoteattr(name)

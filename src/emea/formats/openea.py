@@ -1,4 +1,4 @@
-"""The OpenEA benchmark folder."""
+"""Benchmark folders of OpenEA."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TYPED = re.compile(r'"(?P<value>.*)"(?:\^\^<(?P<datatype>[^<>\s]+)>|@(?P<languag
 
 
 class OpenEA(TaskReader):
-    """Two graphs as files of triples, their links, and five folds of them."""
+    """Two graphs as files of triples, their links, and five folds of the links."""
 
     description: ClassVar[str] = "OpenEA folder: rel_triples_N, attr_triples_N, ent_links, 721_5fold"
 
     def detect(self, folder: Path) -> str | None:
-        """Say which of the optional files are there."""
+        """Name the optional files that are present."""
         if not all((folder / f"rel_triples_{number}").is_file() for number in (1, 2)):
             return None
         attributes = "with" if (folder / "attr_triples_1").is_file() else "without"
@@ -35,7 +35,7 @@ class OpenEA(TaskReader):
         return f"OpenEA folder {attributes} attributes, {links}, {len(folds) or 'no'} folds"
 
     def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
-        """Read both graphs, and a fold's links or the chosen share of all."""
+        """Read both graphs, and the links of a fold or the chosen share of all."""
         known = _pairs(folder / "ent_links" if (folder / "ent_links").is_file() else None)
         parts = [] if choice.fold is None else [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
         sources, targets = together(known, *parts)
@@ -53,7 +53,7 @@ def _folds(folder: Path) -> list[str]:
 def _fold(folder: Path, fold: int) -> Path:
     if str(fold) not in _folds(folder):
         found = ", ".join(_folds(folder)) or "none"
-        raise InputError(f"{folder / FOLDS} has no fold {fold}: found {found}, expected a folder of that name")
+        raise InputError(f"{folder / FOLDS} has no fold {fold}: found {found}, expected a folder with that name")
     return folder / FOLDS / str(fold)
 
 
@@ -64,7 +64,7 @@ def _pairs(path: Path | None) -> NamePairs:
 
 
 def _graph(folder: Path, number: int, linked: pa.Array) -> Graph:
-    """One graph; entities that occur only in attributes or only in links are kept."""
+    """One graph, including entities that occur only in attributes or links."""
     columns = GraphColumns()
     for _, (head, relation, tail) in fields(folder / f"rel_triples_{number}", 3):
         columns.relate(head, relation, tail)
@@ -76,7 +76,7 @@ def _graph(folder: Path, number: int, linked: pa.Array) -> Graph:
 
 
 def _describe(columns: GraphColumns, entity: str, attribute: str, text: str) -> None:
-    """Add a value, read as a typed or tagged literal where it is written as one."""
+    """Add a value, as a literal with a datatype or language if it is written as one."""
     typed = TYPED.fullmatch(text)
     if typed is None:
         columns.describe(entity, attribute, text)

@@ -18,15 +18,15 @@ from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_
 from emea.formats._pairs import PairColumns, checked_weight, needed_columns
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
 
-BATCH = 1 << 14  # rows held as Python values
-ROW_SIZE = 16  # bytes that a row has at least, once it is read
+BATCH = 1 << 14  # rows held as Python values at a time
+ROW_SIZE = 16  # bytes that a row takes at least, once read
 TRIPLE_DEFAULTS = (None, None, None, ENTITY, "", "")
 PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded"), (None, None, 1.0, False)
 SCHEMA = pa.schema([(name, pa.large_string()) for name in TRIPLE_HEADER])
 
 
 class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
-    """Columns by name, in any order, others ignored; read and written in parts."""
+    """Columns by name, in any order; others are ignored. Read and written in parts."""
 
     description: ClassVar[str] = (
         "Parquet (.parquet) of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
@@ -35,7 +35,7 @@ class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
     pair_suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def read_graph(self, path: Path) -> Graph:
-        """The graph in columns head, relation, tail, with literals where the column kind says so."""
+        """The graph in the columns head, relation and tail; the column kind marks literals."""
         columns = GraphColumns()
         types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
         with _open(path) as file:
@@ -44,18 +44,18 @@ class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
         return columns.build()
 
     def write_graph(self, graph: Graph, path: Path) -> None:
-        """Write the triples, and the literals where there are any."""
+        """Write the triples and, if there are any, the literals."""
         header = needed_header(graph)
         schema = pa.schema([SCHEMA.field(name) for name in header])
         _write(path, schema, (block.select(header) for block in row_blocks(graph)))
 
     def holds_pairs(self, path: Path) -> bool:
-        """Whether there are columns source and target."""
+        """Whether the file has the columns source and target."""
         with _open(path) as file:
             return {"source", "target"} <= {name.lower() for name in file.schema_arrow.names}
 
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target, weight, excluded, and the number of each row as its line."""
+        """Columns source, target, weight, excluded, and line: the number of the row."""
         columns = PairColumns()
         types = dict(zip(PAIR_HEADER, (pa.large_string(), pa.large_string(), pa.float64(), pa.bool_()), strict=True))
         with _open(path) as file:
@@ -66,7 +66,7 @@ class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
         return columns.build(path)
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write the names, and weights and exclusions where there are any."""
+        """Write the names and, if there are any, weights and exclusions."""
         table = needed_columns(pairs)
         _write(path, table.schema, [table])
 
@@ -79,7 +79,7 @@ def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table]) -> None:
 
 @contextmanager
 def _open(path: Path) -> Iterator[pq.ParquetFile]:
-    """The file, with the errors of its reader as ours; packed once more, it is unpacked in memory."""
+    """The file, with its reader's errors turned into ours; a .gz file is decompressed in memory."""
     with open_bytes(path) as raw:
         try:
             packed = path.suffix.lower() == ".gz"
@@ -88,7 +88,9 @@ def _open(path: Path) -> Iterator[pq.ParquetFile]:
                 size = source.size()
                 if expands_too_far(file.metadata.num_rows * ROW_SIZE, size):
                     found = f"{file.metadata.num_rows:,} rows in {size:,} bytes"
-                    raise InputError(f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many bytes")
+                    raise InputError(
+                        f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many bytes of data"
+                    )
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
             raise InputError(f"{path} cannot be read: {one_line(str(error))}; expected Parquet") from error
@@ -97,12 +99,12 @@ def _open(path: Path) -> Iterator[pq.ParquetFile]:
 def _rows(
     file: pq.ParquetFile, path: Path, types: dict[str, pa.DataType], defaults: Sequence[object], required: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The numbered rows, one cell for each of the named columns, and the default where it is absent or empty."""
+    """The numbered rows, with one cell for each named column, or its default if the column or the value is missing."""
     found = [name.lower() for name in file.schema_arrow.names]
     for name in list(types)[:required]:
         if found.count(name) != 1:
             listed = ", ".join(file.schema_arrow.names[:10]) or "none"
-            raise InputError(f"{path}: found the columns {listed}, expected one named {name}")
+            raise InputError(f"{path}: found the columns {listed}, expected exactly one named {name}")
     number = 0
     for batch in file.iter_batches(BATCH, use_threads=False):
         batch.validate(full=True)
@@ -113,7 +115,9 @@ def _rows(
         for row in zip(*cells, strict=True):
             number += 1
             if None in row[:required]:
-                raise InputError(f"{path}, row {number}: found an empty cell, expected {list(types)[row.index(None)]}")
+                raise InputError(
+                    f"{path}, row {number}: found an empty cell, expected a {list(types)[row.index(None)]}"
+                )
             yield number, row
 
 

@@ -26,7 +26,7 @@ from emea.formats._triples import ENTITY, row_blocks
 from emea.formats._writing import alignment_pairs
 
 LISTED = 5  # named graphs that an error lists
-RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives to a node written []
+RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives a node written as []
 
 
 class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
@@ -40,7 +40,7 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     pair_suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ttl")
 
     def __init__(self, graph: str | None = None) -> None:
-        """Take the name of the graph to read from N-Quads; by default the one without a name."""
+        """Set the name of the graph to read from N-Quads; by default, the unnamed one."""
         self._graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
         if graph is not None:
             try:
@@ -53,31 +53,33 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return RDF(graph)
 
     def read_graph(self, path: Path) -> Graph:
-        """The graph in a file; of N-Quads the chosen one."""
+        """The graph in a file; from N-Quads, the chosen one."""
         quads_only, is_default = suffix(path) == ".nq", isinstance(self._graph, DefaultGraph)
         if not quads_only and not is_default:
-            raise SettingsError(f"found the graph name {self._graph} for {path}, expected it with .nq only")
+            raise SettingsError(
+                f"found the graph name {self._graph} for {path}, expected none: only .nq files have named graphs"
+            )
         columns, others = GraphColumns(), set[str]()
         with open_quads(path) as quads, _collector_paused():
             try:
                 _collect(self._chosen(quads, others) if quads_only else quads, columns)
             except _StatementAsNodeError as error:
                 raise InputError(
-                    f"{path}: found the triple {error} as a node, expected an IRI or a blank node"
+                    f"{path}: found the triple {error} used as a node, expected an IRI or a blank node"
                 ) from error
             graph = columns.build(rename=_stable_names)
         if others and not len(graph.entities):
             wanted = "outside named graphs" if is_default else f"in the graph {self._graph}"
             listed = ", ".join(sorted(others)[:LISTED]) + (" and more" if len(others) > LISTED else "")
-            raise InputError(f"{path} has no triples {wanted}; found some in {listed}, expected one of these names")
+            raise InputError(f"{path} has no triples {wanted}; found some in {listed}, expected one of these graphs")
         return graph
 
     def write_graph(self, graph: Graph, path: Path) -> None:
-        """Write the triples, then the literals, in the syntax that the suffix names."""
+        """Write the triples, then the literals, in the syntax given by the suffix."""
         self._write((triple for block in row_blocks(graph) for triple in _triples(block)), path)
 
     def holds_pairs(self, path: Path) -> bool:
-        """Whether all triples say that two entities are the same, or different."""
+        """Whether every triple states that two entities are the same or different."""
         with open_quads(path) as quads:
             found = False
             for quad in quads:
@@ -87,7 +89,7 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return found
 
     def read_pairs(self, path: Path) -> pa.Table:
-        """The pairs said to be the same, and those said to be different as excluded; other triples do not count."""
+        """The pairs stated to be the same, and those stated to be different as excluded; other triples are skipped."""
         columns = PairColumns()
         with open_quads(path) as quads:
             for quad in quads:
@@ -101,17 +103,17 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return columns.build(path, f"triples with {EQUAL[0]}")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write one triple for each pair: owl:sameAs, or owl:differentFrom where it is excluded."""
+        """Write one triple per pair: owl:sameAs, or owl:differentFrom if the pair is excluded."""
         relations = [NamedNode(DIFFERENT if excluded else EQUAL[0]) for excluded in is_excluded(pairs).tolist()]
         rows = zip(pairs["source"].to_pylist(), relations, pairs["target"].to_pylist(), strict=True)
         self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write one owl:sameAs triple a line."""
+        """Write one owl:sameAs triple per link."""
         self.write_pairs(alignment_pairs(alignment, task), path)
 
     def _chosen(self, quads: Iterable[Quad], others: set[str]) -> Iterator[Quad]:
-        """The statements of the chosen graph; the names of some others are noted."""
+        """The statements of the chosen graph; the names of some other graphs are added to `others`."""
         for quad in quads:
             if quad.graph_name == self._graph:
                 yield quad
@@ -131,11 +133,11 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
 
 
 class _StatementAsNodeError(Exception):
-    """A triple stands where an entity or a literal was expected."""
+    """A triple was found instead of an entity or a literal."""
 
 
 def _collect(quads: Iterator[Quad], columns: GraphColumns) -> None:
-    """Take the rows in parts. The loop is the price of every file: it does nothing but append what it unpacks."""
+    """Collect the rows in parts. This loop dominates reading time, so it does nothing but unpack and append."""
     while True:
         rows = columns.rows
         add_head, add_relation, add_tail = rows.heads.append, rows.relations.append, rows.tails.append
@@ -166,7 +168,7 @@ def _blank(node: object) -> str:
 
 
 def _stable_names(entities: pa.Array) -> pa.Array:
-    """The names with blank nodes that bear a random label numbered instead, so that reading twice gives the same."""
+    """The names, with randomly labelled blank nodes numbered instead, so that every reading gives the same names."""
     if not pc.any(pc.match_substring_regex(entities, f"^{RANDOM_LABEL.pattern}$")).as_py():
         return entities
     names = entities.to_pylist()
@@ -177,7 +179,7 @@ def _stable_names(entities: pa.Array) -> pa.Array:
 
 
 def _triples(block: pa.Table) -> Iterator[Triple]:
-    """The rows as RDF."""
+    """The rows as RDF triples."""
     for head, relation, tail, kind, datatype, language in zip(
         *(column.to_pylist() for column in block.columns), strict=True
     ):
@@ -191,14 +193,14 @@ def _node(name: str) -> NamedNode | BlankNode:
     try:
         return BlankNode(name[2:])
     except ValueError as error:
-        raise ValueError(f"'{name}', expected a valid label of a blank node") from error
+        raise ValueError(f"'{name}', expected a valid blank node label") from error
 
 
 def _iri(name: str) -> NamedNode:
     try:
         return NamedNode(name)
     except ValueError as error:
-        raise ValueError(f"'{name}', expected IRIs only ({error})") from error
+        raise ValueError(f"'{name}', expected an IRI ({error})") from error
 
 
 def _literal(value: str, datatype: str, language: str) -> Literal:
@@ -211,7 +213,7 @@ def _literal(value: str, datatype: str, language: str) -> Literal:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without the garbage collector, which would walk over millions of live strings and find nothing."""
+    """Pause the garbage collector, which would scan millions of live strings and free nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:

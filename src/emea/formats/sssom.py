@@ -22,11 +22,11 @@ from emea.formats._mappings import BUILT_IN, Mappings
 from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded
 from emea.formats._writing import Column, alignment_pairs, write_table
 
-UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # who publishes the set says under which terms
-SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: who publishes the set gives it an id of theirs
+UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # whoever publishes the set decides on the terms
+SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: whoever publishes the set gives it an id
 TOOL = "emea"
 NO_TERM = "https://w3id.org/sssom/NoTermFound"
-PREFIXES = BUILT_IN | {  # known to every reader of SSSOM; names in these namespaces must use them
+PREFIXES = BUILT_IN | {  # known to every SSSOM reader; names in these namespaces must use them
     "orcid": "https://orcid.org/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "linkml": "https://w3id.org/linkml/",
@@ -37,27 +37,29 @@ Names = dict[str, list[str]]  # by side
 
 
 class SSSOM(PairReader, PairWriter, AlignmentWriter):
-    """One row a link, ids as CURIEs with percent-encoded local parts; no date, so that a run can be repeated."""
+    """One row per link, ids as CURIEs with percent-encoded local parts; no date, so that runs are reproducible."""
 
-    description: ClassVar[str] = "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs with confidence, `Not` as exclusions"
+    description: ClassVar[str] = (
+        "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs with confidence, `Not` rows as exclusions"
+    )
     pair_suffixes: ClassVar[tuple[str, ...]] = (".sssom.tsv",)
 
     def __init__(
         self, mapping_set_id: str | None = None, licence: str = UNSPECIFIED, similarity: str | None = "cosine"
     ) -> None:
-        """Take the IRIs of the mapping set and its licence, and what kind of number the links' similarity is, if any;
-        by default the id is made of the links' names."""
-        # Readers take any other IRI for a CURIE and miss its prefix.
+        """Set the IRIs of the mapping set and its licence, and the name of the similarity measure, if there is one; by
+        default the id is derived from the links' names."""
+        # Readers mistake any other IRI for a CURIE with an undeclared prefix.
         if mapping_set_id is not None and not mapping_set_id.startswith(("http://", "https://")):
-            raise SettingsError(f"found the mapping set id {mapping_set_id}, expected an IRI with http or https")
+            raise SettingsError(f"found the mapping set id {mapping_set_id}, expected an http or https IRI")
         if not licence.startswith(("http://", "https://")):
-            raise SettingsError(f"found the licence {licence}, expected an IRI with http or https")
+            raise SettingsError(f"found the licence {licence}, expected an http or https IRI")
         self._mapping_set_id = mapping_set_id
         self._licence = licence
         self._similarity = similarity
 
     def read_pairs(self, path: Path) -> pa.Table:
-        """The rows that say "the same", with their confidence as weight; those with the modifier `Not` as excluded."""
+        """The rows that state equality, with their confidence as weight; those with the modifier `Not` as excluded."""
         mappings, columns = Mappings(path), PairColumns()
         for line, row in mappings.rows(REQUIRED):
             if not all(row.get(slot) for slot in REQUIRED):
@@ -75,18 +77,18 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         return columns.build(path, "rows with owl:sameAs or skos:exactMatch")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write pairs of unsaid origin."""
+        """Write pairs of unspecified origin."""
         self._write(pairs, path, {"mapping_justification": ["semapv:UnspecifiedMatching"] * pairs.num_rows})
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write the metadata of the set and one row for each link, sorted by name."""
+        """Write the metadata of the set and one row per link, sorted by name."""
         pairs, count = alignment_pairs(alignment, task), len(alignment)
         said = {"mapping_justification": ["semapv:CompositeMatching"] * count, "mapping_cardinality": ["1:1"] * count}
         self._write(pairs, path, said)
 
     def write_relations(self, pairs: pa.Table, path: Path) -> None:
-        """Write pairs of relations: source, target, weight, and the predicate that says how they are related, with a
-        `^` before it where it says so from target to source."""
+        """Write pairs of relations: source, target, weight, and the predicate that relates them; a `^` before it means
+        that it holds from target to source."""
         said = {"mapping_justification": ["semapv:StructuralMatching"] * pairs.num_rows}
         self._write(pairs, path, said)
 
@@ -128,7 +130,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         prefixes: dict[str, str],
         measured: bool,
     ) -> str:
-        """The comment lines before the table; what is the same for all rows is said here once."""
+        """The comment lines before the table; values shared by all rows are given here once."""
         used = {curie.partition(":")[0] for curie in (*subjects, *objects, *predicates)} | {"owl", "semapv"}
         identifier = self._mapping_set_id or f"{SET_NAMESPACE}{uuid5(NAMESPACE_URL, ' '.join([*subjects, *objects]))}"
         slots = {
@@ -145,7 +147,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
 
 
 def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:
-    """The name of an entity: as other tools write it, or as we encoded it."""
+    """The name of an entity: decoded if we wrote the file, or else as it stands."""
     for note in row.get("other", "").split("|"):
         key, _, name = note.partition("=")
         if key == f"{TOOL}_{side}":
@@ -156,7 +158,7 @@ def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:
 
 
 def _exact_names(names: Names, curies: Names, prefixes: dict[str, str]) -> list[str]:
-    """For each row the names that cannot be told from their CURIEs, because they held percent signs before."""
+    """For each row, the names that cannot be recovered from their CURIEs because they were already percent-encoded."""
     notes = [
         [
             f"{TOOL}_{side}={quote(name, safe='/:')}" if lengthen(curie, side, prefixes) != name else ""

@@ -25,7 +25,7 @@ Row = list[str]
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
 PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded", "similarity"), ("", "", "1", "false", "")
 ALIASES = {
-    "confidence": "weight",  # what our own alignments call it
+    "confidence": "weight",  # its name in our own alignments
     "subject": "head",
     "predicate": "relation",
     "object": "tail",
@@ -38,29 +38,29 @@ FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
 class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
-    """One triple or one pair a line; TSV is never quoted, CSV is where it must be."""
+    """One triple or pair per line; TSV is never quoted, CSV only if it must be."""
 
     description: ClassVar[str] = (
         "TSV and CSV tables of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
     )
     suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt")
-    pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # none: as in benchmark folders
+    pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # no suffix: as in benchmark folders
 
     def read_graph(self, path: Path) -> Graph:
-        """The graph in a table of head, relation, tail, with literals where the column kind says so."""
+        """The graph in a table of head, relation and tail; the column kind marks literals."""
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)
         return columns.build()
 
     def write_graph(self, graph: Graph, path: Path) -> None:
-        """Write the triples, and the literals where there are any."""
+        """Write the triples and, if there are any, the literals."""
         header = needed_header(graph)
         with writing(path) as file:
             _write_blocks(file, path, header, (block.select(header) for block in row_blocks(graph)))
 
     def holds_pairs(self, path: Path) -> bool:
-        """Whether the header, or else the number of columns says so; a third column may be a fraction, a weight."""
+        """Whether the header, or else the number of columns, is that of pairs; a fraction in the third is a weight."""
         for _, row in _rows(path):
             if _header_order(row, PAIR_HEADER, 2):
                 return True
@@ -68,17 +68,19 @@ class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return False
 
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target, weight, excluded, and line: where in the file the pair stands."""
+        """Columns source, target, weight, excluded, and line: the line of the pair in the file."""
         columns = PairColumns()
         for number, (source, target, weight, excluded, _) in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
             if excluded.strip().lower() not in TRUTH:
-                raise InputError(f"{path}, line {number}: found excluded '{excluded}', expected true or false")
+                raise InputError(
+                    f"{path}, line {number}: found '{excluded}' in the column excluded, expected true or false"
+                )
             number_from_0_to_1 = checked_weight(weight, f"{path}, line {number}")
             columns.add(source, target, number_from_0_to_1, excluded=TRUTH[excluded.strip().lower()], line=number)
         return columns.build(path)
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write the names, and weights and exclusions where there are any."""
+        """Write the names and, if there are any, weights and exclusions."""
         table = needed_columns(pairs)
         with writing(path) as file:
             _write_blocks(file, path, table.column_names, [table])
@@ -90,7 +92,7 @@ class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
 
 
 def write_columns(path: Path, header: Sequence[str], columns: Sequence[Column]) -> None:
-    """Write named columns as TSV: text as it is, fractions with six significant digits, never quoted."""
+    """Write named columns as TSV: text as it is, never quoted, and fractions with six significant digits."""
     with writing(path) as file:
         write_table(file, header, columns)
 
@@ -120,15 +122,15 @@ def _refuse_breaks(column: pa.ChunkedArray, path: Path) -> None:
     if pa.types.is_large_string(column.type):
         found = pc.index(pc.match_substring_regex(column, BREAK.pattern), True).as_py()
         if found >= 0:
-            what = f"found {column[found].as_py()[:100]!r}, expected text without tab or newline"
-            raise InputError(f"{path} cannot be written: {what}, or CSV or Parquet, which can hold them")
+            what = f"found {column[found].as_py()[:100]!r}, expected text without tabs or newlines"
+            raise InputError(f"{path} cannot be written: {what}; write CSV or Parquet instead")
 
 
 def _rows_under(
     path: Path, header: tuple[str, ...], defaults: tuple[str, ...], required: int
 ) -> Iterator[tuple[int, Row]]:
-    """The numbered rows, one cell for each name of the header: the first row names the columns, those of other names do
-    not count; or they are in order. All rows must have as many as the first."""
+    """The numbered rows, with one cell for each name in `header`. If the first row is a header, columns are matched by
+    name and others ignored; otherwise they are in order. All rows must have as many columns as the first."""
     order: list[int | None] = []
     for number, row in _rows(path):
         if not order:
@@ -136,7 +138,7 @@ def _rows_under(
             if order:
                 continue
             if sum(name in header for name in _column_names(row)) > 1:
-                expected = f"{', '.join(header[:required])} among them ({', '.join(header[required:])} may be)"
+                expected = f"{', '.join(header[:required])} (and optionally {', '.join(header[required:])})"
                 raise InputError(f"{path}, line {number}: found the columns {', '.join(row)}, expected {expected}")
             order = list(range(len(row) if required <= len(row) <= len(header) else required))
         if len(row) != len(order):
@@ -151,7 +153,7 @@ def _rows_under(
 
 
 def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int | None]:
-    """For each column its place in the header, if it has one; nothing where the row is no header."""
+    """The place in `header` of each column, or None if it has none; an empty list if the row is not a header."""
     given = _column_names(row)
     is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
     return [header.index(name) if name in header else None for name in given] if is_header else []

@@ -1,1 +1,1 @@
-"""Hot loops over segments, joins and transport; each has a plain twin in the tests."""
+"""Hot loops over segments, joins, edges and transport; the tests check each against a plain version."""

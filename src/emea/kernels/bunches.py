@@ -1,4 +1,4 @@
-"""Sums over an entity's edges of products of relation and neighbour features, without a row for each edge."""
+"""Sums of relation features times neighbour features over each entity's edges, without building a row per edge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emea.kernels.segments import cuts
 
 @dataclass(frozen=True, eq=False)
 class Bunches:
-    """A graph's edges by head and relation: all edges of a bunch share both, so their tails are summed first.
+    """A graph's edges grouped by head and relation. Edges of a bunch share both, so their tails are summed first.
 
     Σ_{(e, r, n)} a(r)∘b(n) = Σ_r a(r) ∘ Σ_n b(n)
     """
@@ -27,7 +27,7 @@ class Bunches:
 
     @classmethod
     def build(cls, edges: Edges) -> Bunches:
-        """Sort a graph's edges."""
+        """Group a graph's edges."""
         key, order = torch.sort(edges.head * edges.relations + edges.relation, stable=True)
         key, count = torch.unique_consecutive(key, return_counts=True)
         heads = torch.arange(edges.entities + 1, device=key.device)
@@ -39,8 +39,8 @@ class Bunches:
         )
 
     def weighted(self, relations: Tensor, entities: Tensor) -> Tensor:
-        """Σ a(r)∘b(n) over each entity's edges, [entities, features], from a, [relations, features], and b, [entities,
-        features]."""
+        """Σ a(r)∘b(n) over each entity's edges, [entities, features], where a is [relations, features] and b is
+        [entities, features]."""
         total = torch.empty_like(entities)
         block = BUNCH_BLOCK if total.device.type == "cpu" else LARGE_BUNCH_BLOCK
         for first, last in pairwise(cuts(self.start.diff(), block)):

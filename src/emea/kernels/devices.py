@@ -1,4 +1,4 @@
-"""What differs from device to device: kernels, random numbers, memory, and the machine's name."""
+"""What depends on the device: kernels, random numbers, free memory, and the machine's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FUSED_ON = {"cuda"}
 
 
 def fused(tensor: Tensor) -> ModuleType | None:
-    """The kernels written for GPUs, if they can work on such a tensor; None means plain torch."""
+    """The GPU kernels, if they support this tensor; None means plain torch."""
     return _kernels() if tensor.device.type in FUSED_ON and tensor.dtype == torch.float32 else None
 
 
@@ -29,7 +29,7 @@ def _kernels() -> ModuleType | None:
 
 
 def on_device(generator: torch.Generator, device: torch.device) -> torch.Generator:
-    """The generator itself on a CPU; elsewhere one that lives there, seeded by it."""
+    """The generator itself on a CPU; on other devices a new generator there, seeded from it."""
     if device.type == "cpu":
         return generator
     seed = int(torch.randint(2**62, (1,), generator=generator))
@@ -37,18 +37,18 @@ def on_device(generator: torch.Generator, device: torch.device) -> torch.Generat
 
 
 def free_memory(device: torch.device) -> float:
-    """Bytes that are still available on the device, or to this process if a control group limits it."""
+    """Bytes still available on the device, or to this process if a control group limits it."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
     available = float(psutil.virtual_memory().available)
-    limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))  # unknown to psutil
+    limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))  # psutil ignores these
     if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
         available = min(available, float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
     return available
 
 
 def machine(device: torch.device) -> str:
-    """The kind of machine, in words."""
+    """A readable name for the machine."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")

@@ -1,4 +1,4 @@
-"""The hardest of many negatives, softly: standardised losses of a row, and the share of each in their log-sum-exp."""
+"""A soft maximum over negatives: log-sum-exp of each row's standardised losses, and the share of each loss in it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from torch import Tensor
 
 from emea.kernels.devices import fused
 
-SMALLEST_LOG = -60.0  # smaller shares are none: numbers too small to be normal slow products on a CPU tenfold
+SMALLEST_LOG = -60.0  # smaller shares become 0: subnormal numbers slow down products tenfold on a CPU
 
 
 def hardest_first(losses: Tensor, own: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
-    """log Σ_e exp(λ·z_e + τ) of each row, z the losses standardised over the row, [rows], and its gradient in the
-    losses with mean and deviation held fixed, [rows, columns]; overwrites the losses.
+    """log Σ_e exp(λ·z_e + τ) of each row, [rows], where z are the losses standardised over the row; and its gradient
+    with respect to the losses, with mean and standard deviation held fixed, [rows, columns]. Overwrites the losses.
 
-    The columns of `own`, [rows, 2], take part with the constant loss 0.
+    The columns in `own`, [rows, 2], count with the constant loss 0.
     """
     kernels = fused(losses)
     compute = plain_hardest_first if kernels is None else kernels.hardest_first
@@ -23,7 +23,7 @@ def hardest_first(losses: Tensor, own: Tensor, scale: float, shift: float) -> tu
 
 
 def plain_hardest_first(losses: Tensor, own: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
-    """The same, pass by pass."""
+    """The same in plain torch."""
     losses = losses.scatter_(1, own, 0.0)
     losses = losses.sub_(losses.mean(1, keepdim=True))
     steepness = scale / losses.square().mean(1).clamp(min=1e-12).sqrt()

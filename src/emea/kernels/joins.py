@@ -1,4 +1,4 @@
-"""Joins by sorted keys: expanding ranges, looking keys up, and the edges of a graph between two entities."""
+"""Joins on sorted keys: expanding ranges, looking up keys, and finding the edges between two entities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.data import Graph
 from emea.kernels.segments import starts
 
-ROOM = 16  # places of a table of hashes for each key: one key in sixteen that is not there gets past it
+ROOM = 16  # slots of the hash table per key: one absent key in sixteen passes the filter
 
 
 def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
@@ -26,12 +26,12 @@ def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _hashed(key: Tensor, size: int) -> Tensor:
-    """A number below `size`, a power of 2, for each key: middle bits of its product with a large odd number."""
+    """A hash below `size`, a power of 2, of each key: middle bits of its product with a large odd number."""
     return ((key * 0x1E3779B97F4A7C15) >> 24) & (size - 1)
 
 
 def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
-    """Position of each key among the sorted ones, -1 where it is not there."""
+    """Position of each key among the sorted keys, -1 if absent."""
     if len(sorted_keys) == 0:
         return torch.full_like(keys, -1)
     position = torch.searchsorted(sorted_keys, keys).clamp(max=len(sorted_keys) - 1)
@@ -40,10 +40,10 @@ def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A graph's triples and their inverses, sorted by head and tail: (h, r, t) also counts as (t, r⁻¹, h)."""
+    """A graph's triples and their inverses, sorted by head and tail: (h, r, t) also appears as (t, r⁻¹, h)."""
 
     head: Tensor  # [edges]
-    relation: Tensor  # [edges]; the inverse of r is r + relations of the graph
+    relation: Tensor  # [edges]; the inverse of r is r + the graph's number of relations
     tail: Tensor  # [edges]
     entities: int
     relations: int  # inverses included
@@ -53,7 +53,7 @@ class Edges:
 
     @classmethod
     def build(cls, graph: Graph, device: torch.device) -> Edges:
-        """Index a graph's triples, with inverses."""
+        """Index a graph's triples and their inverses."""
         entities, relations = len(graph.entities), len(graph.relations)
         head, relation, tail = graph.triples.to(device).unbind(1)
         head, relation, tail = (
@@ -80,21 +80,21 @@ class Edges:
 
     @cached_property
     def joined(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The keys of entities that an edge joins, sorted; where the edges of each start, and how many they are."""
+        """Sorted keys of the pairs of entities that an edge joins; for each, its first edge and the number of edges."""
         key, count = torch.unique_consecutive(self.key, return_counts=True)
         return key, starts(count), count
 
     @cached_property
     def hashes(self) -> Tensor:
-        """Whether any of those keys has this hash, [a power of 2] bool: tells of most others that they are none."""
+        """Whether any of those keys has this hash, [a power of 2] bool: a filter that rejects most other keys."""
         size = max(1, len(self.joined[0]) * ROOM)
         table = torch.zeros(2 ** (size - 1).bit_length(), dtype=torch.bool, device=self.key.device)
         table[_hashed(self.joined[0], len(table))] = True
         return table
 
     def between(self, head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Which rows of two columns of entities are joined from head to tail; of each, where the edges start and how
-        many they are."""
+        """The rows in which an edge leads from head to tail; for each, the position of its first edge and the number
+        of edges."""
         key = head * self.entities + tail
         rows = self.hashes[_hashed(key, len(self.hashes))].nonzero()[:, 0]
         keys, start, count = self.joined

@@ -1,4 +1,4 @@
-"""Tolerances, guards and block sizes: each number of this kind stands here, once."""
+"""Tolerances, guards and block sizes, defined in one place."""
 
 # Two numbers are tied if they differ by no more than this.
 TIED_SCORE = 1e-9  # computed the same way, in double precision
@@ -7,16 +7,15 @@ TIED_PROBABILITY = 1e-4  # probabilities and their logarithms: a tied similarity
 
 # Guards that keep a formula finite.
 SMALLEST_DIVISOR = 1e-300  # in double precision
-SMALLEST_LENGTH = 1e-12  # under a root or a fraction bar, in single precision: keeps the gradient finite
-SMALLEST_DOUBT = 1e-9  # least 1 − p of which a logarithm is taken
+SMALLEST_LENGTH = 1e-12  # under a root or in a denominator, in single precision: keeps the gradient finite
+SMALLEST_DOUBT = 1e-9  # smallest 1 − p whose logarithm is taken
 
-# How much is processed at a time; enough to be fast, little enough to fit.
+# How much is processed at a time: enough to be fast, little enough to fit in memory.
 EDGE_BLOCK = 2**20  # edges that the PARIS rule joins
 EDGE_PAIR_BLOCK = 2**23  # pairs of edges that the PARIS baseline joins
-ATTRIBUTE_BLOCK = 2**21  # pairs of attributes that the rule disagreement compares
+ATTRIBUTE_BLOCK = 2**21  # pairs of attributes that the disagreement rule compares
 EMBEDDING_BLOCK = 2**16  # pairs whose embeddings are multiplied
-NAME_BLOCK = 2**25  # products of names
+NAME_BLOCK = 2**25  # similarities of names
 MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
-BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what a CPU holds in its cache, what keeps a GPU busy
-ID_BLOCK = 8  # chunks of ids looked up together
+BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy

@@ -1,4 +1,4 @@
-"""A margin loss over pairs and random negatives, by city-block distance, with its gradient."""
+"""A margin loss over pairs and random negatives under Manhattan distance, with its gradient."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from emea.kernels.messages import take
 def margin_loss(
     output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss and its gradient in `output`, [entities, features]. The loss is the sum over the rows, each weighted, of
+    """The loss and its gradient with respect to `output`, [entities, features]. The loss is a weighted sum over rows of
 
         relu(γ + ‖l − r‖₁ − ‖l − r⁻‖₁) + relu(γ + ‖l − r‖₁ − ‖l⁻ − r‖₁).
 
-    `negatives`, [2, rows], has l⁻ and r⁻ of each row; the rows go through the `pairs`, [2, pairs], again and again.
+    `negatives`, [2, rows], holds l⁻ and r⁻ of each row; the rows cycle through the `pairs`, [2, pairs].
     """
     kernels = fused(output)
     compute = plain_margin_loss if kernels is None else kernels.margin_loss
@@ -28,7 +28,7 @@ def margin_loss(
 def plain_margin_loss(
     output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """The same in blocks of rows; the gradient is made of signs."""
+    """The same in plain torch, in blocks of rows; the gradient is a sum of signs."""
     gradient, total = torch.zeros_like(output), output.new_zeros(())
     rows = torch.arange(negatives.shape[1], device=output.device) % pairs.shape[1]
     for row, others in zip(torch.split(rows, MARGIN_BLOCK), torch.split(negatives, MARGIN_BLOCK, 1), strict=True):

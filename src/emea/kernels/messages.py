@@ -1,4 +1,4 @@
-"""Sums over edges with learned weights, and products along edges: sparse matrices whose values have gradients."""
+"""Weighted sums over edges and dot products along edges: sparse matrices whose values have gradients."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torch.autograd import Function
 
 from emea.kernels.devices import fused
 
-LONGEST = 64  # entries of a part
+LONGEST = 64  # most entries in a part
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The rows of a pattern that have entries, in parts of at most `LONGEST`: a program of a GPU takes one, so that
-    none has to go through the thousands of a busy row."""
+    """The non-empty rows of a pattern, split into parts of at most `LONGEST` entries. Each GPU program takes one part,
+    so that none has to go through the thousands of entries of a busy row."""
 
     rows: int
     row: Tensor  # [parts]
-    begin: Tensor  # [parts] position of the first entry in the order
+    begin: Tensor  # [parts] position of its first entry in sorted order
     end: Tensor  # [parts]
-    whole: Tensor  # [parts] whether it is all of the row
+    whole: Tensor  # [parts] whether it is the whole row
     start: Tensor  # [rows + 1] position of each row's first part, and the end
-    split: Tensor  # rows of several parts
+    split: Tensor  # rows that have several parts
 
     @classmethod
     def build(cls, start: Tensor) -> Parts:
-        """Cut rows that begin at `start`, [rows + 1]."""
+        """Split rows that begin at `start`, [rows + 1]."""
         size = start[1:] - start[:-1]
         count = (size + LONGEST - 1) // LONGEST
         first = torch.nn.functional.pad(count.cumsum(0), (1, 0))
@@ -42,13 +42,13 @@ class Parts:
 
     @property
     def columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Row, begin, end and whether it is whole, of each."""
+        """Row, begin, end and whole of each part."""
         return self.row, self.begin, self.end, self.whole
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Where a sparse matrix has entries. Values are given and returned in the order in which they were built."""
+    """Where a sparse matrix has entries. Values are given and returned in the order in which the entries are listed."""
 
     row: Tensor  # [entries]
     column: Tensor  # [entries]
@@ -56,48 +56,48 @@ class Pattern:
 
     @cached_property
     def is_sorted(self) -> bool:
-        """Whether the entries were built in order."""
+        """Whether the entries are listed by row and column."""
         key = self.row * self.shape[1] + self.column
         return bool((key[1:] >= key[:-1]).all())
 
     @cached_property
     def order(self) -> Tensor:
-        """What sorts the entries by row and column, [entries]."""
+        """The permutation that sorts the entries by row and column, [entries]."""
         if self.is_sorted:
             return torch.arange(len(self.row), device=self.row.device)
         return torch.argsort(self.row * self.shape[1] + self.column, stable=True)
 
     @cached_property
     def share(self) -> Tensor:
-        """1 over the number of entries in the same row, [entries]: the values of a mean."""
+        """1 over the number of entries in the same row, [entries]: the weights of a mean."""
         return 1 / torch.bincount(self.row, minlength=self.shape[0])[self.row].float()
 
     @cached_property
     def start(self) -> Tensor:
-        """Position of each row's first entry in the order, and the end, [rows + 1]."""
+        """Position of each row's first entry in sorted order, and the end, [rows + 1]."""
         return torch.nn.functional.pad(torch.bincount(self.row, minlength=self.shape[0]).cumsum(0), (1, 0))
 
     @cached_property
     def sorted_column(self) -> Tensor:
-        """The columns in order, [entries]."""
+        """The columns in sorted order, [entries]."""
         return self.sorted(self.column)
 
     @cached_property
     def parts(self) -> Parts:
-        """The rows in parts."""
+        """The rows, split into parts."""
         return Parts.build(self.start)
 
     @cached_property
     def transposed(self) -> Pattern:
-        """The same entries with row and column swapped, in the order they were built in."""
+        """The same entries with row and column swapped, listed in the same order."""
         return Pattern(self.column, self.row, (self.shape[1], self.shape[0]))
 
     def sorted(self, values: Tensor) -> Tensor:
-        """Values in the order, [entries]."""
+        """Values in sorted order, [entries]."""
         return values if self.is_sorted else values[self.order]
 
     def matrix(self, values: Tensor) -> Tensor:
-        """The sparse matrix, in compressed rows."""
+        """The sparse matrix in CSR format."""
         _hear_warning_once()
         return torch.sparse_csr_tensor(
             self.start, self.sorted_column, self.sorted(values), self.shape, check_invariants=False
@@ -122,12 +122,12 @@ def products(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def take(features: Tensor, index: Tensor) -> Tensor:
-    """features[index]; on a CPU its gradient is added up in a fixed order, which that of indexing is not."""
+    """features[index], with a gradient that, unlike that of indexing, a CPU sums in a fixed order."""
     return features.index_select(0, index.flatten()).reshape(*index.shape, *features.shape[1:])
 
 
 def edge_softmax(pattern: Pattern, logits: Tensor) -> Tensor:
-    """exp(logit) over the sum of its row, [entries]; differentiable."""
+    """Softmax of the logits over each row, [entries]; differentiable."""
     if fused(logits) is not None and pattern.is_sorted:
         shares: Tensor = _FusedSoftmax.apply(pattern, logits)  # type: ignore[no-untyped-call]
         return shares
@@ -201,7 +201,7 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     if features.device.type not in {"cpu", "cuda"}:
         return plain_sum(pattern, values, features)
     if features.device.type == "cpu" and features.dtype == torch.float32:
-        summed: Tensor = torch.nn.functional.embedding_bag(  # on a CPU faster than a product of matrices
+        summed: Tensor = torch.nn.functional.embedding_bag(  # faster on a CPU than a sparse matrix product
             pattern.sorted_column,
             features.contiguous(),
             pattern.start,
@@ -219,7 +219,7 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     if kernels is not None:
         entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
         return entries
-    crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than places
+    crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells
     if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
     empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
@@ -231,18 +231,18 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 @cache
 def _hear_warning_once() -> None:
-    """Torch warns once, of the first matrix in compressed rows, that they are in beta."""
+    """Trigger and discard torch's one-time warning that CSR support is in beta."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.empty(0, dtype=torch.int64), torch.empty(0), (1, 1))
 
 
 def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
-    """What `weighted_sum` computes, by a gather and an addition for each entry: for devices without sparse products."""
+    """The same as `weighted_sum`, by a gather and an addition for each entry: for devices without sparse products."""
     total = torch.zeros(pattern.shape[0], features.shape[1], dtype=features.dtype, device=features.device)
     return total.index_add(0, pattern.row, values[:, None] * features[pattern.column])
 
 
 def plain_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    """What `products` computes, by two gathers."""
+    """The same as `products`, by two gathers."""
     return (left[pattern.row] * right[pattern.column]).sum(1)

@@ -1,4 +1,4 @@
-"""The nearest of many vectors, in blocks: a rough look at all of them, which exact values of the found may follow."""
+"""Nearest-neighbour search in blocks, exact or on cheaper approximate vectors."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import math
 import torch
 from torch import Tensor
 
-SMALLEST_GROUP = 4  # columns; smaller ones do not pay
-SAMPLE = 4096  # rows from which principal axes are taken
-AXES_PAY = {"cpu": 0, "cuda": 2**32}  # products from which on main axes repay the time to find them
-HALVES = ("amx_bf16", "avx512_bf16")  # CPUs that multiply bfloat16 fast; on others it is many times as slow
+SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
+SAMPLE = 4096  # rows from which the main axes are estimated
+AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
+HALVES = ("amx_bf16", "avx512_bf16")  # CPU features for fast bfloat16 products; without them it is many times slower
 
 
 def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: torch.Generator) -> Tensor:
-    """Ids of the `count` keys with the largest products with each query, the largest first, [queries, count].
+    """Ids of the `count` keys with the largest dot products with each query, largest first, [queries, count].
 
-    A block of queries at a time. Exact ties fall as a random order has it: neither position nor name decides them.
+    Processes a block of queries at a time. Exact ties are broken at random, not by position or name.
     """
     order = torch.randperm(len(keys), generator=generator).to(keys.device)
     keys, count = keys[order].T.contiguous(), min(count, len(keys))
-    products = queries.new_empty(min(block, len(queries)), len(order))  # made once: its pages are costly
+    products = queries.new_empty(min(block, len(queries)), len(order))  # allocated once: page faults are costly
     found = [
         order[best_columns(torch.mm(rows, keys, out=products[: len(rows)]), count)]
         for rows in torch.split(queries, block)
@@ -29,16 +29,15 @@ def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: to
 
 
 def best_columns(values: Tensor, count: int) -> Tensor:
-    """Columns of the `count` largest values of each row, the largest first, [rows, count].
+    """Columns of the `count` largest values of each row, largest first, [rows, count].
 
-    The best values lie in the groups of columns with the best maxima: those are found first, in one pass. Short numbers
-    are compared by their bits, many times as fast on a CPU; of those below zero the order is then any.
+    The largest values lie in the groups of columns with the largest maxima, which are found first, in one pass.
+    bfloat16 values are compared by their bits, which is many times faster on a CPU but leaves negative values in no
+    particular order.
     """
     values = values.view(torch.int16) if values.dtype == torch.bfloat16 else values
     rows, columns = values.shape
-    size = math.isqrt(
-        columns // (2 * count)
-    )  # of a group: about as many groups to choose from as columns in the chosen
+    size = math.isqrt(columns // (2 * count))  # of a group: balances the groups against the columns in the chosen ones
     if size < SMALLEST_GROUP:
         return values.topk(count, 1).indices
     groups = columns // size
@@ -51,8 +50,8 @@ def best_columns(values: Tensor, count: int) -> Tensor:
 
 
 def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Both with fewer and shorter numbers that have nearly the same products: numbers of half the length where the
-    device multiplies those faster, and their share in the main axes of both where finding these pays."""
+    """Cheaper versions of both with nearly the same products: in bfloat16 if the device multiplies it faster, and
+    projected to their common main axes if finding these pays off."""
     sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
     if multiplies_halves(first.device):
         first, second = first.bfloat16(), second.bfloat16()
@@ -64,8 +63,8 @@ def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
 
 
 def main_axes(rows: Tensor, count: int) -> Tensor:
-    """Orthonormal axes that hold most of the rows' length, [features, count]: by two steps of subspace iteration, a
-    tenth of the time of a decomposition."""
+    """Orthonormal axes that capture most of the rows' length, [features, count]: by two steps of subspace iteration,
+    in a tenth of the time of a decomposition."""
     moments = (rows.T @ rows).float()
     start = torch.randn(len(moments), count, generator=torch.Generator().manual_seed(0)).to(rows.device)
     for _ in range(2):

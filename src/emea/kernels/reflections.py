@@ -1,4 +1,4 @@
-"""A layer of reflections: each entity's sum over its edges of its neighbours' vectors, reflected by the relations."""
+"""A reflection layer: each entity's weighted sum of its neighbours' vectors, reflected by the edges' relations."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from emea.kernels.messages import Pattern, edge_softmax, products, take, weighte
 class Reflections:
     """The edges (i, j) of a layer and how each reflects: a *bundle* for each set of relations that joins two entities.
 
-    M_r h = h − 2(h·r̂)r̂ keeps norms and distances. Where several relations join i and j, r̂ is their normalised mean.
-    A message M_r h_j is needed through h_j·r̂ only, once for each (j, r̂): Σ α M_r h_j = Σ α h_j − 2 Σ α (h_j·r̂) r̂.
+    M_r h = h − 2(h·r̂)r̂ preserves norms and distances. If several relations join i and j, r̂ is their normalised mean.
+    Messages M_r h_j are not built: Σ α M_r h_j = Σ α h_j − 2 Σ α (h_j·r̂) r̂ needs only h_j·r̂, once for each (j, r̂).
     """
 
     edges: Pattern  # [entities, entities], one entry per edge, sorted
-    turned: Pattern  # [entities, bundles], one entry per edge: r̂ of each
+    turned: Pattern  # [entities, bundles], one entry per edge: its bundle
     reflected: Pattern  # [entities, bundles]: the distinct (j, r̂)
-    message: Tensor  # [edges] which of them
+    message: Tensor  # [edges] which of them each edge carries
 
     @cached_property
     def bundle_by_tail(self) -> Tensor:
-        """The bundles in the order of the edges' tails, [edges]."""
+        """The bundles of the edges sorted by tail, [edges]."""
         return self.turned.column[self.edges.transposed.order]
 
     @cached_property
     def tail_by_bundle(self) -> Tensor:
-        """The tails in the order of the edges' bundles, [edges]."""
+        """The tails of the edges sorted by bundle, [edges]."""
         return self.edges.column[self.turned.transposed.order]
 
     @cached_property
     def message_by_bundle(self) -> Tensor:
-        """The messages in the order of the edges' bundles, [edges]."""
+        """The messages of the edges sorted by bundle, [edges]."""
         return self.message[self.turned.transposed.order]
 
 
 def reflected_sum(
     places: Reflections, features: Tensor, directions: Tensor, on_relation: Tensor, on_message: Tensor | None = None
 ) -> Tensor:
-    """Σ_{j,r} α M_r h_j of each entity, [entities, dimension], α the softmax over its edges of
-    on_message·M_r h_j + on_relation·r̂; `directions` has r̂ of each bundle. Differentiable in all four."""
+    """Σ_{j,r} α M_r h_j of each entity, [entities, dimension], where α is the softmax over its edges of
+    on_message·M_r h_j + on_relation·r̂; `directions` holds r̂ of each bundle. Differentiable in all four tensors."""
     if fused(features) is None or not places.edges.is_sorted:
         return plain_reflected_sum(places, features, directions, on_relation, on_message)
     on_message = torch.zeros_like(on_relation) if on_message is None else on_message
@@ -58,7 +58,7 @@ def reflected_sum(
 def plain_reflected_sum(
     places: Reflections, features: Tensor, directions: Tensor, on_relation: Tensor, on_message: Tensor | None = None
 ) -> Tensor:
-    """The same, step by step."""
+    """The same in plain torch, step by step."""
     bundle, tail = places.turned.column, places.edges.column
     along = take(products(places.reflected, features, directions), places.message)  # h_j·r̂
     logits = take(directions @ on_relation, bundle)

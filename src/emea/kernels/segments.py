@@ -1,4 +1,4 @@
-"""Sums, maxima and normalisations over segments: rows that carry the same index."""
+"""Sums, maxima and normalisations over segments: rows with the same index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from emea.kernels.limits import TIED_SCORE
 
-LOWEST = -1e30  # stands for log 0; finite, so that differences of two of them are numbers
+LOWEST = -1e30  # stands for log 0; finite, so that the difference of two is a number
 
 
 def segment_sum(values: Tensor, index: Tensor, size: int) -> Tensor:
@@ -16,26 +16,26 @@ def segment_sum(values: Tensor, index: Tensor, size: int) -> Tensor:
 
 
 def segment_max(values: Tensor, index: Tensor, size: int) -> Tensor:
-    """Largest value of each index, [size]; LOWEST where an index has none."""
+    """Largest value of each index, [size]; LOWEST for an index without values."""
     lowest = torch.full((size,), LOWEST, dtype=values.dtype, device=values.device)
     return lowest.scatter_reduce(0, index, values, "amax")
 
 
 def segment_logsumexp(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
-    """log(exp(slack) + sum of exp of the values) of each index, [size]."""
+    """log(exp(slack) + Σ exp(value)) of each index, [size]."""
     peak = segment_max(values, index, size).clamp(min=slack)
     total = segment_sum(torch.exp(values - peak[index]), index, size) + torch.exp(slack - peak)
     return torch.log(total) + peak
 
 
 def segment_softmax(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
-    """exp(value) over the sum of its index (and exp(slack)), [rows]."""
+    """exp(value) over the sum of exp(slack) and all exp(value) of its index, [rows]."""
     return torch.exp(values - segment_logsumexp(values, index, size, slack)[index])
 
 
 def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = TIED_SCORE) -> Tensor:
-    """Row with the best score of each index, later scores breaking ties of earlier ones, [size]; -1 for a tie in all
-    of them, or where an index has no row. A tie is never broken by position."""
+    """Row with the best score of each index, [size]; later scores break ties in earlier ones. -1 if rows are tied in
+    all scores, or if an index has no row: position never breaks a tie."""
     rows = torch.arange(len(index), device=index.device)
     for score in scores:
         best = segment_max(score[rows], index[rows], size)
@@ -48,20 +48,20 @@ def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = T
 
 
 def segment_choice(index: Tensor, size: int, none: Tensor, *scores: Tensor) -> Tensor:
-    """Rows with the best score of their index, if it is better than none's, [chosen]; ties as in `segment_best`."""
+    """Rows with the best score of their index, if it exceeds `none`, [chosen]; ties as in `segment_best`."""
     best = segment_best(index, size, *scores)
     rows = best[best >= 0]
     return rows[scores[0][rows] > none[index[rows]]]
 
 
 def starts(count: Tensor) -> Tensor:
-    """Position of the first row of each group, if groups of these sizes follow one another, [groups]."""
+    """Position of the first row of each of several consecutive groups of these sizes, [groups]."""
     return torch.cumsum(count, 0) - count
 
 
 def cuts(sizes: Tensor, block: int) -> list[int]:
-    """Where to cut rows of these sizes so that no part is much larger than a block, unless it is one row; with both
-    ends."""
+    """Where to cut rows of these sizes so that no part is much larger than a block, unless it is a single row; both
+    ends included."""
     ends = torch.cumsum(sizes, 0)
     total = int(ends[-1]) if len(ends) else 0
     steps = torch.arange(block, max(total, block), block, device=sizes.device)
@@ -71,8 +71,8 @@ def cuts(sizes: Tensor, block: int) -> list[int]:
 def mutual_rows(
     first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = TIED_SCORE
 ) -> Tensor:
-    """Rows that have the best forward score of their first index and the best backward score of their second; a tie is
-    never broken."""
+    """Rows with the best forward score of their first index and the best backward score of their second; ties are left
+    out."""
     sizes = (int(index.max()) + 1 if len(index) else 0 for index in (first, second))
     best, back = (
         segment_best(index, size, score, tolerance=tolerance)
@@ -83,10 +83,10 @@ def mutual_rows(
 
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
-    """How many rows of the same index have a higher score, [rows]: scores equal in single precision share a rank."""
+    """How many rows of the same index have a higher score, [rows]; scores equal in single precision share a rank."""
     bits = (score.float() + 0.0).view(torch.int32).long()  # -0.0 becomes 0.0
-    rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers in the order of the numbers
-    key, order = torch.sort((index << 32) + (0x7FFFFFFF - rising))  # by index, the highest score first
+    rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers in the same order as the scores
+    key, order = torch.sort((index << 32) + (0x7FFFFFFF - rising))  # by index, highest score first
     count = torch.bincount(index, minlength=size)
     place = torch.arange(len(order), device=index.device)
     new = torch.ones(len(order), dtype=torch.bool, device=index.device)

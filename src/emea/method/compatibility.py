@@ -12,8 +12,8 @@ from emea.kernels.joins import lookup
 from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
 
-NONE, UNDECIDED = -1, -2  # samples that are no row
-SMALLEST_WEIGHT = 1e-3  # rules with a weight speak for pairs, never against them; the order they give survives
+NONE, UNDECIDED = -1, -2  # samples that are not a row
+SMALLEST_WEIGHT = 1e-3  # rules with a weight support pairs, never oppose them; the order they imply is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +21,10 @@ class Factors:
     """The rules' factors of each candidate pair, seen from one side (from the source, unless swapped)."""
 
     candidates: Candidates
-    values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', less that with y_e = none
+    values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', minus that with y_e = none
     none: float  # what the factors of a pair must exceed to beat "none"
-    slack: float = 0.0  # logit of "none"; LOWEST where it is no answer
-    ratios: Tensor | float = 0.0  # [pairs]: log of what rules say that need no weight
+    slack: float = 0.0  # logit of "none"; LOWEST if it is not an answer
+    ratios: Tensor | float = 0.0  # [pairs]: log-likelihood ratios from rules without a weight
 
     def __getitem__(self, rows: Tensor) -> Factors:
         """The factors of some of the pairs."""
@@ -32,7 +32,7 @@ class Factors:
         return replace(self, candidates=self.candidates[rows], values=self.values[rows], ratios=ratios)
 
     def logits(self, weights: Tensor) -> Tensor:
-        """log of the product of local functions l (eq. local_func), up to what all counterparts of e share, [pairs].
+        """log of the product of local functions l (eq. local_func), up to a term that e's counterparts share, [pairs].
 
         φ₀ appears in every factor for every counterpart and cancels; "none" has the logit 0, if it is an answer.
         """
@@ -52,7 +52,7 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
     """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
 
     Each side comes with ŷ: the row of each entity's sample, NONE or UNDECIDED; undecided entities do not count. The
-    ridge keeps Φ finite where the samples follow the rules without exception.
+    ridge keeps Φ finite if the samples follow the rules without exception.
     """
     device, rules = sides[0][0].values.device, sides[0][0].values.shape[1]
     identity = torch.eye(rules, dtype=torch.float64, device=device)
@@ -65,7 +65,7 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
         for factors in decided:
             expected, covariance = _moments(factors, weights)
             gradient, curvature = gradient - expected, curvature + covariance
-        free = (weights > SMALLEST_WEIGHT) | (gradient > 0)  # the others stay at the floor they press against
+        free = (weights > SMALLEST_WEIGHT) | (gradient > 0)  # the others stay at the lower bound
         if not bool(free.any()) or float(gradient[free].abs().max()) < 1e-6:
             break
         step = torch.linalg.solve(curvature[free][:, free], gradient[free])
@@ -85,7 +85,7 @@ def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: Tensor) -> Counterparts:
-    """q*: the conditional given what is currently believed, both ways (eq. q_star, one sweep over all entities)."""
+    """q*: the conditional given the current beliefs, both ways (eq. q_star, one sweep over all entities)."""
     return replace(
         beliefs,
         forward=forward.conditional(weights),
@@ -96,20 +96,20 @@ def refine(beliefs: Counterparts, forward: Factors, backward: Factors, weights: 
 
 
 def labels(refined: Counterparts, believed: Counterparts) -> Tensor:
-    """Rows of each source's most compatible counterpart: the best of q*, q_Θ deciding a tie; none for what is tied in
-    both, or where "none" is better.
+    """Row of each source's most compatible counterpart: the best of q*, with ties broken by q_Θ. Sources that are tied
+    in both, or for which "none" is better, have no row.
 
-    With a single rule its weight scales all logits alike, so Φ changes confidence and never such a label.
+    The weight of a single rule scales all logits alike, so Φ changes the confidence of a label, but never the label.
     """
     pairs = refined.candidates
     return segment_choice(pairs.source, pairs.sources, refined.source_none, refined.forward, believed.forward)
 
 
 def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
-    """Rows of one counterpart for each source, ŷ ~ q* (Algorithm 1); none for those that drew "none"."""
+    """Row of one counterpart for each source, ŷ ~ q* (Algorithm 1); sources that draw "none" have no row."""
     pairs = refined.candidates
 
-    def perturbed(probability: Tensor) -> Tensor:  # the largest of log p plus Gumbel noise is a draw from p
+    def perturbed(probability: Tensor) -> Tensor:  # the maximum of log p plus Gumbel noise is a draw from p
         noise = torch.rand(len(probability), dtype=torch.float64, generator=generator).to(probability.device)
         return torch.log(probability.double()) - torch.log(-torch.log(noise.clamp(1e-300, 1 - 1e-16)))
 
@@ -119,8 +119,8 @@ def sample(refined: Counterparts, generator: torch.Generator) -> Tensor:
 
 def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> Counterparts:
     """What the encoder proposes and the rules support, both ways: q_Θ · q*ˢ, normalised over an entity's candidates,
-    times the probability that the pair rather than "none" is compatible; "none" gets what is left. The less the rules
-    have to say, the less it matters by how much one pair is more compatible than another."""
+    times the probability that the pair rather than "none" is compatible; "none" gets what is left. The smaller the
+    exponent s = `say`, the less it matters by how much one pair is more compatible than another."""
     pairs = believed.candidates
 
     def product(proposal: Tensor, support: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,8 +137,8 @@ def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> 
 def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
     """The agreed beliefs about the pairs considered, and the encoder's about all other candidates.
 
-    What the encoder gave the pairs considered, together, is shared out among them and "none" as was agreed; what it
-    gave "none" stays there.
+    The total probability that the encoder gives to the pairs considered is divided among them and "none" as agreed;
+    what it gives to "none" stays there.
     """
     pairs = believed.candidates
     row = lookup(agreed.candidates.keys(), pairs.keys())

@@ -16,11 +16,11 @@ from emea.kernels.sinkhorn import plan
 from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
-LARGEST_ASSIGNMENT = 50_000  # sources; beyond, the exact assignment takes too long and pairs are taken greedily
+LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too long and pairs are chosen greedily
 
 
 def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSettings) -> Alignment:
-    """The links, at most one for each entity, with calibrated confidence; doubtful ones are left as "none"."""
+    """The links, at most one for each entity, with calibrated confidence; doubtful ones become "none"."""
     confidence = calibration(beliefs.confidence)
     if settings.method == "mutual":
         rows = mutual_best(beliefs)
@@ -36,37 +36,37 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
 
 
 def surest(confidence: Tensor, precision: float) -> Tensor:
-    """Whether each link is among the most of the surest whose mean confidence is at least the precision, [links] bool.
+    """Whether each link is in the largest set of the surest links with mean confidence ≥ `precision`, [links] bool.
 
     >>> surest(torch.tensor([0.5, 0.9, 0.8, 1.0]), 0.9).tolist()
     [False, True, True, True]
     """
     ordered = confidence.double().sort(descending=True).values
     means = torch.cumsum(ordered, 0) / torch.arange(1, len(ordered) + 1, device=ordered.device)
-    kept = int((means >= precision - 1e-6).sum())  # means fall
+    kept = int((means >= precision - 1e-6).sum())  # the means decrease
     return confidence >= ordered[kept - 1] if kept else torch.zeros_like(confidence, dtype=torch.bool)
 
 
 def mutual_best(beliefs: Counterparts) -> Tensor:
-    """Rows of the pairs that are the most probable of both their source and their target; ties are left out."""
+    """Rows of the pairs that are the most probable for both their source and their target; ties are left out."""
     pairs = beliefs.candidates
     rows = mutual_rows(pairs.source, pairs.target, beliefs.forward, beliefs.backward, TIED_PROBABILITY)
     return rows[beliefs.agreement[rows] > 0]
 
 
 def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Tensor:
-    """Rows of the set of pairs with the largest total confidence above the minimum, no entity used twice."""
+    """Rows of the one-to-one set of pairs with the largest total confidence above the minimum."""
     rows = ((confidence >= minimum) & (beliefs.agreement > 0)).nonzero()[:, 0]
     pairs = beliefs.candidates[rows]
     gain = (confidence[rows] - minimum).double().cpu().numpy()
     if len(rows) == 0:
         return rows
-    draw = np.random.default_rng(0)  # numbers at random, so that position breaks no tie
+    draw = np.random.default_rng(0)  # random numbering, so that position does not break ties
     source, target = (_renumbered(side.cpu().numpy(), draw) for side in (pairs.source, pairs.target))
     sources, targets = source.max() + 1, target.max() + 1
     if sources > LARGEST_ASSIGNMENT:
         return rows[torch.from_numpy(_greedy(source, target, gain)).to(rows.device)]
-    # every source may also take a column of its own that stands for "none", at no gain
+    # each source also has a column of its own that stands for "none", at no gain
     own = np.arange(sources)
     cost = csr_matrix(
         (
@@ -80,14 +80,14 @@ def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Ten
 
 
 def _renumbered(ids: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-    """The ids as numbers from 0, in random order."""
+    """The ids renumbered from 0 in random order."""
     names, number = np.unique(ids, return_inverse=True)
     renumbered: np.ndarray = draw.permutation(len(names))[number]
     return renumbered
 
 
 def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """Positions of the pairs taken when the surest goes first."""
+    """Positions of the pairs chosen greedily, the surest first."""
     used_source, used_target = np.zeros(source.max() + 1, bool), np.zeros(target.max() + 1, bool)
     taken = []
     for position in np.lexsort((target, source, -gain)):
@@ -98,7 +98,7 @@ def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndar
 
 
 def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSettings) -> Counterparts:
-    """The beliefs after transport: each entity's mass is shared out once, "none" takes what no pair deserves."""
+    """The beliefs after optimal transport: each entity has a mass of 1 to divide among its pairs and "none"."""
     logits = torch.log(confidence.clamp(min=1e-30))
     slack = float(np.log(max(settings.minimum, 1e-30)))
     shares = plan(pattern_of(beliefs.candidates), logits, settings.iterations, slack)
@@ -106,10 +106,10 @@ def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSe
 
 
 class Calibration:
-    """Confidence → the share of such links that are right, learned from seeds that were held out.
+    """Confidence → the share of such links that are right, learned from held-out seeds.
 
-    logit(calibrated) = offset + slope · logit(confidence); a few trials leave it near the identity, and the slope is
-    never below SMALLEST_SLOPE, so that order is kept.
+    logit(calibrated) = offset + slope · logit(confidence); with few trials it stays near the identity, and the slope is
+    never below SMALLEST_SLOPE, so that the order is kept.
     """
 
     def __init__(self, trials: Tensor) -> None:
@@ -126,7 +126,7 @@ class Calibration:
 
 
 def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
-    """Offset and slope of a logistic regression, both drawn towards the identity; the slope may be given."""
+    """Offset and slope of a logistic regression, both shrunk towards the identity; the slope may be fixed."""
     features = torch.stack([torch.ones_like(evidence), evidence], 1)
     prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=evidence.device)
     strength = torch.diag(torch.tensor([1.0, 4.0], dtype=torch.float64, device=evidence.device))

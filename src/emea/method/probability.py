@@ -18,20 +18,20 @@ from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_sof
 from emea.kernels.sinkhorn import sinkhorn
 from emea.settings import ProbabilitySettings
 
-UNLIKELY = 1e-6  # what is less probable surprises no more than this
-NONE_UNIT = 0.1  # of similarity: as far for "none" as a factor of e is for the sharpness
+UNLIKELY = 1e-6  # probabilities are kept this far from 0 or 1 in the fit
+NONE_UNIT = 0.1  # change of "none", in similarity, that the prior rates like a factor of e in sharpness
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What similarities are worth."""
+    """How similarities become probabilities."""
 
     sharpness: float  # (ω₁ − ω₂)/τ of eq. 1–2
-    none: float  # the similarity at which a counterpart is no better than "none"; LOWEST: "none" is no answer
+    none: float  # the similarity at which a counterpart is no better than "none"; LOWEST: "none" is not an answer
 
     @classmethod
     def typical(cls, settings: ProbabilitySettings) -> Scale:
-        """As given, or without any pair to fit it to. Eq. 2 alone knows no "none"."""
+        """The scale as set, or the typical one, assumed without any pair to fit it to. Plain eq. 2 has no "none"."""
         none = settings.typical_none if settings.none is None else settings.none
         return cls(settings.sharpness or settings.typical_sharpness, none if settings.balance else LOWEST)
 
@@ -44,10 +44,9 @@ class Scale:
 def counterparts(
     candidates: Candidates, scale: Scale, settings: ProbabilitySettings, pairs: Pattern | None = None
 ) -> Counterparts:
-    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after Sinkhorn's iteration where `balance` asks
-    for it.
+    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after `balance` Sinkhorn iterations, if any.
 
-    `pairs` may be given where the same candidates are weighed many times.
+    `pairs` may be given to save time if the same candidates are evaluated many times.
     """
     if settings.scaling == "minmax":
         return _stretched(candidates)
@@ -68,7 +67,7 @@ def counterparts(
 
 
 def _stretched(candidates: Candidates) -> Counterparts:
-    """Each entity's similarities from 0, the least, to 1, the largest, divided by their sum; no "none"."""
+    """Each entity's similarities rescaled to 0–1 and divided by their sum; there is no "none"."""
     similarity, sides = candidates.similarity.double(), []
     for index, size in ((candidates.source, candidates.sources), (candidates.target, candidates.targets)):
         most, least = segment_max(similarity, index, size), -segment_max(-similarity, index, size)
@@ -89,20 +88,21 @@ def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor
 def fit_scale(
     candidates: Candidates, held_out: Links, last: Scale, settings: ProbabilitySettings, *, both_ways: bool = True
 ) -> Scale:
-    """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then what
-    "none" is worth, so that these pairs are found while "none" would be, were their counterparts not there.
+    """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then the
+    value of "none", chosen so that these pairs are found, but "none" would be found if their counterparts were missing.
 
     Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
     normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness.
 
-    Nobody knows which entities have a counterpart, but a held-out pair can teach both: it is found with probability p,
-    and were it not there, "none" would have m = p(none) / (1 − p). Minimised is Σ π·(1 − p)² + (1 − π)·(1 − m)², π the
-    share of entities that seemed to have a counterpart in the last round. Few pairs leave both near the typical. The
-    fit looks at the nearest candidates only, which hold nearly all of the mass.
+    It is not known which entities have a counterpart, but a held-out pair teaches both cases: it is found with
+    probability p, and if it were missing, "none" would have m = p(none) / (1 − p). The fit minimises
+    Σ π·(1 − p)² + (1 − π)·(1 − m)², where π is the share of entities that seemed to have a counterpart in the last
+    round. With few pairs, both values stay near the typical ones. The fit uses the nearest candidates only, which hold
+    nearly all of the probability mass.
     """
     near = nearest_only(candidates, settings.fit_candidates)
     row = lookup(near.keys(), held_out.keys(near.targets))
-    row = row[row >= 0]  # a pair that is no candidate is as improbable under every scale
+    row = row[row >= 0]  # a pair that is not a candidate is equally improbable under every scale
     if len(row) == 0:
         return last
     pairs, typical = pattern_of(near), Scale.typical(settings)
@@ -130,7 +130,7 @@ def fit_scale(
 
 
 def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
-    """The value within two units of the typical with the least loss; every unit away from it costs as much as
+    """The value with the least loss within two units of the typical one; a deviation by one unit costs as much as
     `prior_pairs` pairs."""
 
     def total(value: float) -> float:
@@ -141,7 +141,7 @@ def _least(loss: Callable[[float], float], typical: float, unit: float, settings
 
 
 def _linked_share(believed: Counterparts) -> float:
-    """Share of the entities, of those that have candidates, that seem to have a counterpart; at least half."""
+    """Share of the entities with candidates that seem to have a counterpart; at least half."""
     pairs = believed.candidates
     sides = ((believed.source_none, pairs.source), (believed.target_none, pairs.target))
     shares = [1 - float(none[torch.unique(index)].mean()) for none, index in sides]
@@ -149,7 +149,7 @@ def _linked_share(believed: Counterparts) -> float:
 
 
 def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:
-    """The beliefs about each entity's `count` most probable counterparts, both ways or those of sources alone."""
+    """The beliefs about each entity's `count` most probable counterparts, both ways or for sources only."""
     pairs = believed.candidates
     kept = segment_rank(pairs.source, pairs.sources, believed.forward) < count
     if both_ways:
@@ -158,7 +158,7 @@ def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True)
 
 
 def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) -> Counterparts:
-    """The beliefs with the seeds known: each is as probable as its weight, and their entities have no other pair."""
+    """The beliefs with the seeds fixed: each has its weight as probability, and its entities have no other pair."""
     kept = believed[~believed.candidates.touches(seeds)]
     pairs = kept.candidates
     order = torch.argsort(torch.cat([pairs.keys(), seeds.keys(pairs.targets)]))

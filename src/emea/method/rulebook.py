@@ -1,4 +1,4 @@
-"""The rules of a run, both ways: what they say of each pair, and what their weights Φ are learned from (paper 4.4)."""
+"""The rules of a run, both ways: what they say about each pair, and what their weights Φ are learned from (4.4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from emea.settings import Settings
 
 
 class Said(NamedTuple):
-    """What the rules of a run say of the pairs."""
+    """What the rules of a run say about the pairs."""
 
     forward: Factors
     backward: Factors
@@ -28,7 +28,7 @@ class Said(NamedTuple):
 
 
 class Rulebook:
-    """The rules of a run, forward and, where both ways count, backward."""
+    """The rules of a run, forward and, if both ways count, backward."""
 
     def __init__(self, task: Task, settings: Settings, device: torch.device) -> None:
         self.settings = settings
@@ -54,8 +54,8 @@ class Rulebook:
         return dict(zip(self.weight_names, weights.tolist(), strict=True))
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links) -> Said:
-        """What the rules say of the pairs believed in. Labelled entities count for Φ with their nearest others as
-        rivals, which are not believed in."""
+        """What the rules say about the pairs believed in. Φ is also learned from labelled entities, with their nearest
+        other candidates as rivals of probability 0."""
         rivals = nearest_only(nearest[nearest.touches(known)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
         forward, backward = self._said(judged, embeddings)
@@ -74,7 +74,7 @@ class Rulebook:
         return Said(sides[0], sides[1], learning)
 
     def _said(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """What each rule says of each pair, forward and, where both ways count, backward."""
+        """What each rule says about each pair, forward and, if both ways count, backward."""
         forward, backward = {}, {}
         for name, rule in self.forward.items():
             if self.both_ways and isinstance(rule, TwoSidedRule):
@@ -90,7 +90,7 @@ class Rulebook:
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
         settings = self.settings.compatibility
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
-        if not said:  # nobody speaks: all counterparts are alike, and nothing speaks for "none"
+        if not said:  # without rules all counterparts are alike, and nothing supports "none"
             silent = beliefs.forward.new_zeros(len(beliefs.forward), len(self.weight_names)).double()
             return Factors(beliefs.candidates, silent, 0.0, LOWEST)
         nothing = beliefs.forward.new_zeros(len(beliefs.forward), 0).double()
@@ -100,17 +100,17 @@ class Rulebook:
 
 
 def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) -> Tensor:
-    """What a rule says of each pair, [pairs, indicators], if it is what the contract says."""
+    """What a rule says about each pair, [pairs, indicators], if it keeps the contract."""
     values = values.double()
     values = values[:, None] if values.ndim == 1 else values
     expected = [len(beliefs.forward), len(rule.indicators)]
     if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
-        raise PluginError(f"rule '{name}' gave {list(values.shape)} factors, expected {expected} finite numbers")
+        raise PluginError(f"rule '{name}' returned {list(values.shape)} factors, expected {expected} finite numbers")
     return values
 
 
 def _sure_to_have_one(beliefs: Counterparts) -> Counterparts:
-    """The beliefs, were "none" no answer."""
+    """The beliefs as if "none" were not an answer."""
     return replace(
         beliefs,
         source_none=torch.zeros_like(beliefs.source_none),
@@ -128,7 +128,7 @@ def most_likely(beliefs: Counterparts) -> Tensor:
 
 
 def add_impossible(believed: Counterparts, candidates: Candidates) -> tuple[Counterparts, Tensor]:
-    """The beliefs with more pairs, each of probability 0, in one table; and which of its rows were there before."""
+    """The beliefs with more pairs, each of probability 0, in one table; and which of its rows are the original ones."""
     pairs = believed.candidates
     candidates = candidates[~torch.isin(candidates.keys(), pairs.keys())]
     order = torch.argsort(torch.cat([pairs.keys(), candidates.keys()]))

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, each by one command, with ours beside them."""
+"""The paper's tables and figures, each reproduced by one command, with our results beside the paper's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Cell", "Made", "Page", "Plan", "item", "items", "reproduce"]
 
 @dataclass(frozen=True)
 class Made:
-    """What came of it."""
+    """The pages written, and how much is missing."""
 
     pages: list[tuple[Page, list[Path]]]  # each with its files
     missing: int  # runs that are not measured yet
@@ -44,9 +44,9 @@ def reproduce(
     watch: Callable[[Step], None] | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Made:
-    """Measure what is missing until it is enough, and write the pages.
+    """Measure missing cells until `enough` returns true, and write the pages.
 
-    `begin` is told each cell, its number and how many there are; `watch` sees the rounds.
+    `begin` gets each cell, its number and how many there are; `watch` gets the rounds.
     """
     chosen, measured = {name: item(name) for name in names}, Measured(plan)
     for name, one in chosen.items():
@@ -59,7 +59,7 @@ def reproduce(
     measured.check(wanted)
     cells = [cell for cell in wanted if not measured.load(cell)]
     for cell in {cell.data: cell for cell in cells}.values() if not enough() else ():
-        measured.read(cell)  # what cannot be read is said before the first run
+        measured.read(cell)  # unreadable data is reported before the first run
     for number, cell in enumerate(cells):
         if enough():
             break
@@ -75,7 +75,7 @@ def reproduce(
 
 
 def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:
-    """Each cell once, those with the same seeds together: they share fits."""
+    """Each cell once, with those on the same seeds next to each other: they share fits."""
     groups: dict[tuple[str, float | None, int], dict[Cell, None]] = {}
     for cell in cells:
         groups.setdefault((cell.data, cell.ratio, cell.split), {})[cell] = None

@@ -1,4 +1,4 @@
-"""Cells: one run each, measured once and kept in a folder."""
+"""Cells: one run each, measured once and stored in a folder."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 
 FORMAT = 2  # of a record
-COMPLETE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # what a record has
+COMPLETE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # keys of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What shall be reproduced, on what, and where to."""
+    """What to reproduce, on which data, and where to write it."""
 
     data: tuple[Path, ...]  # benchmark folders
     ratios: tuple[float, ...]
     splits: tuple[int, ...]
-    presets: tuple[str, ...]  # of ours, shown beside the paper
+    presets: tuple[str, ...]  # our own, shown beside the paper's systems
     device: str
     folder: Path
-    changes: tuple[str, ...] = ()  # settings changed in all runs
+    changes: tuple[str, ...] = ()  # of settings, in all runs
 
     def command(self, name: str, about: tuple[float, ...] | None) -> str:
-        """What makes a table or figure about some ratios, but for where the sets lie and on which device."""
+        """The command that makes a table or figure about some ratios, except for where the sets are and the device."""
         words = ["emea", "reproduce", name]
         words += [word for folder in self.data for word in ("--data", f"{folder.parent.name}/{folder.name}")]
         words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios if about is None or ratio in about)]
@@ -65,7 +65,7 @@ class Plan:
         return {folder.name: folder for folder in self.data}
 
     def cells(self, systems: Iterable[System], ratios: Iterable[float] | None = None) -> Iterator[Cell]:
-        """Every system on every set, split and ratio that is asked for (of `ratios`, if given), split by split."""
+        """Every system on every requested set, split and ratio (among `ratios`, if given), split by split."""
         wanted = [ratio for ratio in self.ratios if ratios is None or ratio in {*ratios}]
         kinds = list(systems)
         for split in self.splits:
@@ -75,17 +75,17 @@ class Plan:
 
 
 class Measured:
-    """The cells that are measured, by what they are."""
+    """The cells measured so far, and the means to measure more."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.found: dict[Cell, dict[str, Any]] = {}
         self.first_fits = FirstFits()
         self.store = Store(plan.folder / "cells")
-        self.variant = _digest(plan.changes) if plan.changes else ""  # kept beside the runs without changes
+        self.variant = _digest(plan.changes) if plan.changes else ""  # stored beside the runs without changes
 
     def load(self, cell: Cell) -> bool:
-        """Whether the folder has the cell, measured with these very settings."""
+        """Whether the folder has the cell, measured with exactly these settings."""
         if cell not in self.found:
             record = self.store.read(cell.name, self.variant)
             if record is not None and record.keys() >= COMPLETE and record["made of"] == self._made_of(cell):
@@ -93,34 +93,34 @@ class Measured:
         return cell in self.found
 
     def check(self, cells: Iterable[Cell]) -> None:
-        """Refuse what cannot be measured, before anything is."""
+        """Refuse what cannot be measured, before anything is measured."""
         for path in self.plan.data:
             if not path.is_dir():
                 found = "is a file" if path.exists() else "does not exist"
                 raise InputError(f"{path} {found}, expected a benchmark folder")
         if len(self.plan.sets) < len(self.plan.data):
-            raise SettingsError("found two benchmark folders of one name, expected a name for each")
+            raise SettingsError("found two benchmark folders with the same name, expected different names")
         if any(change.split("=")[0].strip() == "method" for change in self.plan.changes):
-            raise SettingsError("the methods are those of the table: they cannot be set")
+            raise SettingsError("the table or figure defines its methods: they cannot be set")
         for ratio in self.plan.ratios:
             if not 0 < ratio < 1:
                 raise SettingsError(f"--ratios: found {ratio:g}, expected shares between 0 and 1")
         for split in self.plan.splits:
             if split < 0:
-                raise SettingsError(f"--splits: found {split}, expected numbers from 0 on")
+                raise SettingsError(f"--splits: found {split}, expected integers from 0")
         for cell in cells:
             self._settings(cell)
         try:
             self.plan.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"the folder {self.plan.folder} cannot be made: {error.strerror}") from error
+            raise InputError(f"the folder {self.plan.folder} cannot be created: {error.strerror}") from error
 
     def read(self, cell: Cell) -> tuple[Task, Reference | None]:
-        """What a cell is run on."""
+        """The task and the reference of a cell."""
         return read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
 
     def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
-        """Run the cell and keep it."""
+        """Run the cell and store its record."""
         record = {"made of": self._made_of(cell), **self._measure(cell, watch)}
         self.found[cell] = record
         self.store.write(cell.name, record, self.variant)
@@ -134,7 +134,7 @@ class Measured:
 
         def observe(ended: Step) -> None:
             record = {"seconds": ended.seconds}
-            if isinstance(ended, Round):  # baselines have no parts of their own to look at
+            if isinstance(ended, Round):  # baselines do not have both parts to measure
                 record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
             if not rounds:
                 first.end(record)
@@ -174,8 +174,8 @@ class Measured:
         return load(cell.system.preset, assignments=changes, device=self.plan.device, seed=cell.split)
 
     def _made_of(self, cell: Cell) -> list[Any]:
-        """What a record must be made of to be taken: its form, the files, the split, all settings but the device,
-        defaults included, and by what it is ranked."""
+        """What a stored record must match to be reused: its format, the files, the split, all settings but the device,
+        defaults included, and the score it is ranked by."""
         files = sorted(
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
         )
@@ -183,17 +183,17 @@ class Measured:
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
     def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
-        """The splits of a system that are measured."""
+        """The records of a system, one for each measured split."""
         cells = (Cell(system, data, ratio, split) for split in self.plan.splits)
         return [self.found[cell] for cell in cells if cell in self.found]
 
     def mean(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> float | None:
-        """Mean of a measure over the splits, None where none is measured."""
+        """Mean of a measure over the splits, None if none is measured."""
         values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
         return mean(values) if values else None
 
     def shown(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> str:
-        """Mean and deviation over the splits, and how many they are where some are missing."""
+        """Mean and standard deviation over the splits, and their number if some are missing."""
         values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
         if not values:
             return "not measured"
@@ -203,7 +203,7 @@ class Measured:
         return f"{mean(values):.{digits}f}{spread}{missing}"
 
     def both(self, first: System, second: System, data: str, ratio: float) -> tuple[float, float] | None:
-        """Mean Hit@1 of two systems over the splits of which both are measured, None where there is none."""
+        """Mean Hit@1 of two systems over the splits on which both are measured, None if there is none."""
         pairs = self._pairs(first, second, data, ratio)
         hits = [[self.found[cell]["ranking"][POOL][cell.system.decoding]["hit@1"] for cell in pair] for pair in pairs]
         return (mean(one for one, _ in hits), mean(two for _, two in hits)) if hits else None
@@ -215,12 +215,12 @@ class Measured:
         return max((paired_t_test(*both)[1] for both in ranks), default=None)
 
     def _pairs(self, first: System, second: System, data: str, ratio: float) -> list[tuple[Cell, Cell]]:
-        """The runs of both on each split of which both are measured."""
+        """The cells of both, for each split on which both are measured."""
         pairs = [tuple(Cell(system, data, ratio, split) for system in (first, second)) for split in self.plan.splits]
         return [(one, two) for one, two in pairs if one in self.found and two in self.found]
 
     def machines(self, cells: Iterable[Cell]) -> str:
-        """On what these cells were measured, and by which emea."""
+        """The machines and versions that measured these cells."""
         runs = (self.found[cell] for cell in cells if cell in self.found)
         return "; ".join(sorted({run["machine"] for run in runs})) or "nothing measured"
 
@@ -230,12 +230,12 @@ def _digest(value: object) -> str:
 
 
 def packed(ranks: Tensor) -> str:
-    """Ranks, which are whole or half, as a short text."""
+    """Ranks, which are multiples of 1/2, as a short string."""
     return base64.b64encode(zlib.compress((2 * ranks).cpu().numpy().astype("<i4").tobytes(), 9)).decode()
 
 
 def unpacked(text: str) -> Tensor:
-    """The ranks in such a text.
+    """The ranks in a string from `packed`.
 
     >>> unpacked(packed(torch.tensor([1.0, 2.5, 14000.0]))).tolist()
     [1.0, 2.5, 14000.0]

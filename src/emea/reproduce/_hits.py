@@ -1,4 +1,4 @@
-"""What Fig. 5 and Appendix A measure beyond the usual: both parts after each round, and compatibility."""
+"""Additional measures for Fig. 5 and Appendix A: both parts after each round, and compatibility."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from emea.method.rounds import Outcome, Round
 from emea.rules.paris import PARIS, PARISSettings
 
 POOL = "test targets"  # as in published tables
-STRIPES = 20  # of a distribution
+STRIPES = 20  # bins of a histogram
 
 
 def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, float]:
@@ -35,9 +35,9 @@ def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, floa
 
 
 def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
-    """How compatible the encoder's predictions for the test sources are, and how compatible the truth is (Appendix A):
-    g of the PARIS rule at each source, taking all other predictions for true, its mean and the shares in STRIPES from 0
-    to 1; and the share of predictions that claim a target which another source claims, too."""
+    """How compatible the encoder's predictions for the test sources are, and how compatible the true links are
+    (Appendix A): g of the PARIS rule at each source if all other predictions were true, as a mean and as a histogram
+    from 0 to 1; and the share of predictions whose target is also claimed by another source."""
     assert outcome.last is not None
     pairs, task = outcome.last.believed.candidates, outcome.prepared.given
     device = pairs.source.device
@@ -61,7 +61,7 @@ def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
 
 
 def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
-    """Beliefs that hold the links for certain, in their order."""
+    """Beliefs in which the links are certain, in the same order."""
     one, none = links.weight.new_ones(len(links), dtype=torch.float64), links.weight.new_zeros
     candidates = replace(pairs, source=links.source, target=links.target, cosine=links.weight)
     return Counterparts(candidates, one, one, none(pairs.sources), none(pairs.targets))

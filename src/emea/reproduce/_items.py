@@ -1,4 +1,4 @@
-"""What a table or figure must be; each is one file with one class."""
+"""What a table or figure must provide; each is one file with one class."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from emea.runs.store import Cell
 
 
 class Item(ABC):
-    """A table or figure: the runs it needs, and what is made of them."""
+    """A table or figure: the runs it needs, and the page made from them."""
 
     title: ClassVar[str]
-    ratios: ClassVar[tuple[float, ...] | None] = (
-        None  # the amounts of labels it is about; none: whichever are asked for
-    )
+    ratios: ClassVar[tuple[float, ...] | None] = None  # seed ratios it is about; None: all that are requested
 
     @abstractmethod
     def cells(self, plan: Plan) -> Iterable[Cell]:
-        """The runs, the most telling first."""
+        """The runs, the most informative first."""
 
     @abstractmethod
     def page(self, measured: Measured) -> Page:
-        """What they come to, as far as they are measured."""
+        """The page, from the runs measured so far."""

@@ -1,4 +1,4 @@
-"""What is made of the cells: a table of values, figures, and what the paper states beside what we find."""
+"""Pages made from the cells: a table of values, figures, and the paper's findings beside ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Verdict = Literal["agrees", "disagrees", "partly", "not measured"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper states, and what our figures say to it."""
+    """What the paper states, and whether our figures agree."""
 
     claim: str
     verdict: Verdict
@@ -33,7 +33,7 @@ class Finding:
 
     @classmethod
     def counted(cls, claim: str, right: Iterable[bool], figures: str = "") -> Finding:
-        """Holds in all comparisons, in some, or in none."""
+        """A claim that should hold in all comparisons: it may hold in all, in some, or in none."""
         held = list(right)
         if not held:
             return cls(claim, "not measured")
@@ -44,7 +44,7 @@ class Finding:
 
     @classmethod
     def somewhere(cls, claim: str, right: Iterable[bool]) -> Finding:
-        """Holds in some comparison, or in none."""
+        """A claim that should hold in at least one comparison."""
         held = list(right)
         if not held:
             return cls(claim, "not measured")
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Page:
-    """One table or figure of the paper, made anew."""
+    """One table or figure of the paper, reproduced."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class Page:
     below: str = ""
 
     def markdown(self, made: str) -> str:
-        """The page; `made` says by what."""
+        """The page as Markdown; `made` says how it was made."""
         suffix = ".svg" if can_draw() else ".json"
         parts = [f"# {self.title}", f"{made} {self.about}", *(f"![{name}]({name}{suffix})" for name in self.figures)]
         parts += [markdown_table(self.rows) or "Nothing of it is measured.", self.below]
@@ -74,7 +74,8 @@ class Page:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def write(self, folder: Path, made: str) -> list[Path]:
-        """The page as Markdown, its values as CSV, its figures as SVG and PNG, or as they are where nothing draws."""
+        """Write the page as Markdown, its values as CSV, and its figures as SVG and PNG, or as Vega-Lite if they cannot
+        be drawn."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
         for suffix, text in ((".md", self.markdown(made)), (".csv", csv_table(self.rows))):
@@ -89,7 +90,7 @@ class Page:
 
 
 def write_overview(folder: Path, titles: dict[str, str]) -> None:
-    """One page of all tables and figures that were made in the folder, by name and title, with what they say to the
+    """Write one page with all tables and figures made in the folder, by name and title, and their verdicts on the
     paper's findings."""
     parts = ["# The paper's tables and figures, made anew", f"Made by `emea reproduce`; each page says how. {CHOSEN}"]
     for name, title in titles.items():
@@ -102,14 +103,14 @@ def write_overview(folder: Path, titles: dict[str, str]) -> None:
 
 
 def shown_p(p: float | None) -> str:
-    """A p-value for a table; nothing where there is none."""
+    """A p-value for a table; empty if there is none."""
     return "" if p is None else "< 1e-9" if p < 1e-9 else f"{p:.2g}"
 
 
 def ahead(
     measured: Measured, first: System, second: System, cells: Iterable[tuple[str, float]], by: float = 0.0
 ) -> list[bool]:
-    """In each cell where both are measured: whether the first has the higher Hit@1."""
+    """For each cell where both are measured: whether the first has the higher Hit@1, by more than `by`."""
     answers = []
     for data, ratio in cells:
         hits = measured.both(first, second, data, ratio)
@@ -119,7 +120,7 @@ def ahead(
 
 
 def lines_plot(rows: list[dict[str, Any]], x: str, y: str, color: str, facet: str | None = None) -> dict[str, Any]:
-    """Lines with points, one colour each, side by side by a facet; all in the order of the rows."""
+    """Lines with points, one colour each, in one panel for each value of the facet; all in the order of the rows."""
     axis = {"values": sorted({row[x] for row in rows}), **({"format": "%"} if x == "seeds" else {})}
     spec: dict[str, Any] = {
         "width": 260,
@@ -135,7 +136,7 @@ def lines_plot(rows: list[dict[str, Any]], x: str, y: str, color: str, facet: st
 
 
 def with_facet(spec: dict[str, Any], rows: list[dict[str, Any]], facet: str | None) -> dict[str, Any]:
-    """The plot of the rows, once or for each value of a facet."""
+    """The plot of the rows, in one panel or in one for each value of the facet."""
     head = {"$schema": SCHEMA, "background": "white", "data": {"values": rows}}
     if facet is None:
         return {**head, **spec}

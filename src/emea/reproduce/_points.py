@@ -1,4 +1,4 @@
-"""Points of the figures, and what is asked of them."""
+"""Points of the figures, and what the findings ask of them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from emea.reproduce._systems import MODELS, alone
 from emea.runs.store import System
 
 ABOUT = f"Structure only, blind; Hit@1 among the targets of the test pairs, mean of the splits. {CHOSEN}"
-SLIGHT = 0.02 + 1e-9  # of Hit@1: a difference that is no more than this is slight
+SLIGHT = 0.02 + 1e-9  # of Hit@1: a difference up to this is slight
 
 
 def cells_of(plan: Plan, ratios: Iterable[float] | None = None) -> list[tuple[str, float]]:
-    """The sets and ratios that are asked for, of these ratios."""
+    """The requested sets and ratios, among these ratios if given."""
     return [(data, ratio) for data in plan.sets for ratio in plan.ratios if ratios is None or ratio in {*ratios}]
 
 
 def point(measured: Measured, system: System, data: str, ratio: float, **more: Any) -> dict[str, Any]:
-    """What a system comes to on a set, None where it is not measured."""
+    """The results of a system on a set, None if not measured."""
     values = {measure: measured.mean(system, data, ratio, measure) for measure in ("hit@1", "mr")}
     return {"set": data, "labels": f"{ratio:.0%}", "seeds": ratio, **more, **values}
 
@@ -30,7 +30,7 @@ def point(measured: Measured, system: System, data: str, ratio: float, **more: A
 def drawn(
     name: str, points: list[dict[str, Any]], x: str, color: str, facet: str, *, y: str = "hit@1"
 ) -> dict[str, dict[str, Any]]:
-    """A figure for each set that has anything to draw, by name."""
+    """One figure for each set with anything to draw, by name."""
     known = [each for each in points if each[y] is not None]
     sets = list(dict.fromkeys(each["set"] for each in known))
     return {
@@ -44,7 +44,7 @@ def drawn(
 def figure_page(
     name: str, title: str, points: list[dict[str, Any]], findings: list[Finding], figures: dict[str, dict[str, Any]]
 ) -> Page:
-    """A page of points: their values, what is found, and the figures."""
+    """A page of points: their values, the findings, and the figures."""
     rows = [{key: _shown(key, value) for key, value in one.items() if key != "seeds"} for one in points]
     return Page(name, title, ABOUT, rows, findings, figures)
 
@@ -56,7 +56,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def ordered(measured: Measured, cells: list[tuple[str, float]]) -> list[tuple[str, str]]:
-    """Neighbouring models by how good they are alone, the better first."""
+    """Consecutive models in the order of their Hit@1 alone, the better one first."""
     hits = {
         model: [hit for cell in cells if (hit := measured.mean(alone(model), *cell)) is not None] for model in MODELS
     }
@@ -65,7 +65,7 @@ def ordered(measured: Measured, cells: list[tuple[str, float]]) -> list[tuple[st
 
 
 def rising(values: list[float]) -> list[bool]:
-    """Whether each is larger than the one before."""
+    """Whether each value is larger than the one before."""
     return [later > earlier for earlier, later in pairwise(values)]
 
 

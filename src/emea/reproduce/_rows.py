@@ -1,4 +1,4 @@
-"""Rows of the tables: what is reported beside what is measured."""
+"""Rows of the tables: reported values beside measured ones."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ABOUT = (
     "Structure only, blind, ranked among the targets of the test pairs; the paper's systems by CSLS of their "
     "embeddings, their probabilities fitted to 100 validation pairs, which no other system sees; PARIS, PRASE and our "
     "presets by their final probabilities; a tie is no hit. "
-    f"{REPORTED} *best published* is the best structure-only Hit@1 known to us from code that does not: NeuSymEA, at "
-    "30 % DATTI and Dual-AMN. p: paired two-tailed t-test on reciprocal ranks, the largest over the splits. "
+    f"{REPORTED} *best published* is the best structure-only Hit@1 known to us: {_paper.BEST_ABOUT}. "
+    "p: paired two-tailed t-test on reciprocal ranks, the largest over the splits. "
     f"{CHOSEN}"
 )
 
@@ -33,7 +33,7 @@ def beside_reported(
     measures: Iterable[str],
     tested: tuple[System, System],
 ) -> Rows:
-    """A row for each set, ratio and system, ours below those of the paper; the first of `tested` against the second."""
+    """A row for each set, ratio and system, ours below the paper's; tests the first of `tested` against the second."""
     rows: Rows = []
     plan, kinds = measured.plan, list(systems)
     for data in plan.sets:
@@ -54,7 +54,7 @@ def beside_reported(
 
 
 def unmeasured(data: str, systems: Iterable[System], ratios: Iterable[float], like: dict[str, str]) -> Rows:
-    """Rows of a set that is not here, with what is reported."""
+    """Rows of a set that is not available, with the reported values."""
     rows: Rows = []
     for ratio in ratios:
         for system in systems:

@@ -29,6 +29,6 @@ def guided(model: str) -> System:
 
 
 def alone(model: str, mode: str = "sup") -> System:
-    """A model without it."""
+    """A model without the loop."""
     turns = () if mode == "sup" else (f"encoders.{MODELS[model]}.mode={mode}",)
     return guided(model).but(f"{model} {mode}", *turns, "em.rounds=0")

@@ -24,7 +24,7 @@ class AppendixA(Item):
         return plan.cells([RREA_SUP])
 
     def page(self, measured: Measured) -> Page:
-        """Violins beside the oracle's, and the share of conflicts."""
+        """Violin plots beside the oracle's, and the share of conflicts."""
         plan, rows, figures, findings = measured.plan, [], {}, _Answers()
         for data in plan.sets:
             measures = {ratio: _means(measured, data, ratio) for ratio in plan.ratios}
@@ -40,7 +40,7 @@ class AppendixA(Item):
 
 
 class _Answers:
-    """What the sets say to the paper's findings."""
+    """What the sets say about the paper's findings."""
 
     def __init__(self) -> None:
         self.compatible: list[bool] = []
@@ -48,7 +48,7 @@ class _Answers:
         self.fewer: list[bool] = []
 
     def add(self, found: list[dict[str, Any]]) -> None:
-        """The figures of a set, the fewest labels first."""
+        """Add the figures of a set, the fewest labels first."""
         self.compatible += rising([one["predicted"] for one in found])
         self.oracle += [one["true"] > one["predicted"] for one in found]
         self.fewer += rising([-one["conflicts"] for one in found])
@@ -63,7 +63,7 @@ class _Answers:
 
 
 def _means(measured: Measured, data: str, ratio: float) -> dict[str, Any] | None:
-    """Means over the splits, and the shares of the first."""
+    """Means over the splits, and the histograms of the first."""
     runs = [run["compatibility"] for run in measured.runs(RREA_SUP, data, ratio)]
     if not runs:
         return None

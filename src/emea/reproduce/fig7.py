@@ -21,7 +21,7 @@ class Fig7(Item):
     candidates, nearest = (5, 10, 20, 50), (5, 10, 15, 20)
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
-        """The loop with each."""
+        """The loop with each K and each N."""
         return plan.cells([*self._by_k().values(), *self._by_n().values()], self.ratios)
 
     def page(self, measured: Measured) -> Page:
@@ -57,7 +57,7 @@ class Fig7(Item):
         return figure_page("fig7", self.title, points, findings, figures)
 
     def _spread(self, measured: Measured, ratio: float, values: tuple[int, ...]) -> float | None:
-        """Range of Hit@1 over these K, the largest of the sets."""
+        """Range of Hit@1 over these K, the largest over the sets."""
         ranges = []
         for data in measured.plan.sets:
             found = [measured.mean(self._by_k()[value], data, ratio) for value in values]

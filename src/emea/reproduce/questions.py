@@ -1,4 +1,4 @@
-"""What the paper leaves open, looked into."""
+"""What the paper leaves open, examined."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ DONE: Rows = [
 
 
 class Questions(Item):
-    """Choices that the paper mentions and does not measure."""
+    """Choices that the paper mentions but does not measure."""
 
     title = "What the paper leaves open"
     ratios = (0.01, 0.05, 0.3)
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
-        """The paper's loop, and each other choice."""
+        """The paper's loop, and each alternative."""
         return plan.cells([EMEA_SUP, *VARIANTS.values()], self.ratios)
 
     def page(self, measured: Measured) -> Page:

@@ -27,7 +27,7 @@ class Table1(Item):
         return plan.cells([*self.systems, *map(ours, plan.presets)])
 
     def page(self, measured: Measured) -> Page:
-        """Beside the paper, with its findings."""
+        """Our results beside the paper's, with its findings."""
         plan = measured.plan
         rows = beside_reported(measured, self.systems, _paper.TABLE_1, MEASURES, (EMEA_SUP, RREA_SUP))
         for data in (name for name in _paper.TABLE_1 if name not in plan.sets):

@@ -19,11 +19,11 @@ class Table2(Item):
     title = "Table 2: RREA and EMEA, semi-supervised"
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
-        """Both, and the supervised ones to compare with."""
+        """Both systems, and supervised EMEA to compare with."""
         return plan.cells([RREA_SEMI, EMEA_SEMI, EMEA_SUP])
 
     def page(self, measured: Measured) -> Page:
-        """Beside the paper, with its findings."""
+        """Our results beside the paper's, with its findings."""
         rows = beside_reported(measured, (RREA_SEMI, EMEA_SEMI), _paper.TABLE_2, MEASURES[:2], (EMEA_SEMI, RREA_SEMI))
         sets, ratios = measured.plan.sets, measured.plan.ratios
         cells = [(data, ratio) for data in sets for ratio in ratios]

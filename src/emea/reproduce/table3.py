@@ -23,11 +23,11 @@ class Table3(Item):
     ratios = (0.3,)
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
-        """Those that are here, and our presets."""
+        """The models implemented here, and our presets."""
         return plan.cells([*self._here().values(), *map(ours, plan.presets)], self.ratios)
 
     def page(self, measured: Measured) -> Page:
-        """Beside what the paper quotes."""
+        """Our results beside those that the paper quotes."""
         rows: Rows = []
         here = {**self._here(), **{f"emea {preset}": ours(preset) for preset in measured.plan.presets}}
         for name in {**_paper.TABLE_3, **here}:

@@ -1,1 +1,1 @@
-"""Rules about the dependencies between counterparts, one a file; the file name is the rule's name."""
+"""Rules about the dependencies between counterparts, one per file; the file name is the rule's name."""

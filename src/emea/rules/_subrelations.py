@@ -1,4 +1,4 @@
-"""Which relations are contained in which: Pr(r ⊆ r') from pairs believed equal (PARIS eq. 12)."""
+"""Which relations are contained in which: Pr(r ⊆ r'), estimated from pairs believed equal (PARIS eq. 12)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def log_unlikely(probability: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Subrelations:
-    """Pr(r ⊆ r') and Pr(r' ⊆ r): triples of one found as the other, over triples found at all (PARIS eq. 12)."""
+    """Pr(r ⊆ r') and Pr(r' ⊆ r): of the triples of one whose ends have counterparts, the share found as the other."""
 
     key: Tensor  # [relation pairs] sorted: r · target relations + r'
-    found: Tensor  # [relation pairs] expected triples of r found as r'
-    found_back: Tensor  # [relation pairs] expected triples of r' found as r
-    seen: Tensor  # [source relations] expected triples with both ends equal to something
+    found: Tensor  # [relation pairs] expected number of triples of r found as r'
+    found_back: Tensor  # [relation pairs] expected number of triples of r' found as r
+    seen: Tensor  # [source relations] expected number of triples whose ends both have counterparts
     seen_back: Tensor  # [target relations]
-    prior: float = 0.0  # assumed probability before evidence
-    strength: float = 0.0  # its weight, in observed triples
+    prior: float = 0.0  # probability assumed without evidence
+    strength: float = 0.0  # weight of the prior, in observed triples
 
     @classmethod
     def estimate(
         cls, source: Edges, target: Edges, equal: Links, *, prior: float = 0.0, strength: float = 0.0
     ) -> Subrelations:
-        """From the pairs believed equal, and a prior that weighs as much as `strength` triples."""
+        """Estimate from pairs believed equal, with a prior that weighs as much as `strength` triples."""
         forward, found, seen = _count_found(source, target, equal)
         backward, found_back, seen_back = _count_found(target, source, equal.swap())
         backward = backward % source.relations * target.relations + backward // source.relations
@@ -63,7 +63,8 @@ class Subrelations:
 
 
 def _count_found(source: Edges, target: Edges, equal: Links) -> tuple[Tensor, Tensor, Tensor]:
-    """Keys (r, r'), expected triples of r found as r', and expected triples of r found at all, [source relations]."""
+    """Keys (r, r'), the expected number of triples of r found as r', and the expected number of triples of r whose ends
+    both have counterparts, [source relations]."""
     order = torch.argsort(equal.source, stable=True)
     counterpart, weight = equal.target[order], equal.weight[order].double()
     count = torch.bincount(equal.source, minlength=source.entities)

@@ -1,4 +1,4 @@
-"""The rules for avoiding conflicts: follow the encoder, and share no counterpart (paper 4.2, g₁ and g₂)."""
+"""The rules for avoiding conflicts: follow the encoder, and do not share a counterpart (paper 4.2, g₁ and g₂)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ NOTHING = -1
 
 
 class AvoidConflictSettings(PluginSettings):
-    """Who might claim the same counterpart."""
+    """Which entities might claim the same counterpart, and which factors count."""
 
     nearest: int = Field(5, ge=1, description="N: nearest entities of the same graph that share a factor")
     scope: Literal["own", "blanket"] = Field(
-        "blanket", description="the factor at the entity itself, or all factors it takes part in (eq. cond_p)"
+        "blanket", description="own: the entity's own factor; blanket: all factors that contain the entity (eq. cond_p)"
     )
 
 
 class AvoidConflict(Rule[AvoidConflictSettings]):
     """F_e holds e and its N nearest entities of the same graph in the encoder's space;
 
-        g₁(y_{F_e}) = 1 where y_e is the target nearest to e,   g₂(y_{F_e}) = 1 where y_e ≠ y_n for all n ≠ e in F_e.
+        g₁(y_{F_e}) = 1 if y_e is the target nearest to e,   g₂(y_{F_e}) = 1 if y_e ≠ y_n for all n ≠ e in F_e.
 
-    Other entities have the counterpart most probable under the encoder (section 4.5). g₁ at another entity does not
-    depend on y_e. g₂ at n, with e among its nearest, is lost when y_e takes the counterpart of n and nobody else does.
+    Other entities are assigned the counterpart most probable under the encoder (section 4.5). g₁ at another entity does
+    not depend on y_e. g₂ at an n with e among its nearest drops to 0 if y_e is the counterpart of n and no other entity
+    of F_n has it.
     """
 
     Settings = AvoidConflictSettings
@@ -54,7 +55,7 @@ class AvoidConflict(Rule[AvoidConflictSettings]):
         return torch.stack([follow.double(), unique], 1)
 
     def _taken_away(self, beliefs: Counterparts, near: Tensor, taken: Tensor) -> Tensor:
-        """How many n with e among their nearest would lose their uniqueness to y_e = e' alone, [pairs]."""
+        """How many n with e among their nearest would lose g₂ because of y_e = e' alone, [pairs]."""
         pairs = beliefs.candidates
         owner = torch.arange(len(near), device=near.device)[:, None].expand_as(near).flatten()  # n
         other = near.flatten()  # e
@@ -68,7 +69,7 @@ class AvoidConflict(Rule[AvoidConflictSettings]):
 
 
 def counterpart(beliefs: Counterparts) -> Tensor:
-    """Each source's most probable counterpart, NOTHING where it has none or is tied, [sources]."""
+    """Each source's most probable counterpart, NOTHING if it has none or there is a tie, [sources]."""
     pairs = beliefs.candidates
     rows = segment_choice(pairs.source, pairs.sources, beliefs.source_none, beliefs.forward)
     nothing = pairs.source.new_full((pairs.sources,), NOTHING)

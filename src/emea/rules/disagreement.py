@@ -1,4 +1,4 @@
-"""The rule that equal entities seldom disagree on their values (Fellegi and Sunter 1969)."""
+"""The rule that equal entities rarely disagree on their values (Fellegi and Sunter 1969)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from emea.kernels.segments import cuts, segment_max, segment_sum, starts
 
 
 class DisagreementSettings(PluginSettings):
-    """What it takes to call two values at odds."""
+    """How to estimate which attributes agree."""
 
-    minimum: float = Field(0.05, ge=0, le=1, description="pairs believed in less do not tell which attributes agree")
-    prior_strength: float = Field(1.0, gt=0, description="pairs that each two attributes are thought to disagree on")
+    minimum: float = Field(0.05, ge=0, le=1, description="learn which attributes agree only from pairs believed more")
+    prior_strength: float = Field(1.0, gt=0, description="pairs on which any two attributes are assumed to disagree")
 
 
 class Disagreement(Rule[DisagreementSettings]):
-    """Where e has an attribute a and e' one that means the same, their values should agree:
+    """If e has an attribute a and e' one with the same meaning, their values should agree:
 
         g(e, e') = Σ_a log(1 − m(a, a') (1 − s)),
 
-    s: how alike the most similar of their values are, 0 if none is; a': of the attributes of e' the one with the
-    largest m; m: share of the pairs believed equal whose values agree, of those that have both attributes and agree on
-    some other value, too: early links are those whose names agree, which tells nothing of how often names do. A
-    difference in a date of birth speaks against a pair, one in a name of another language does not. Attributes that
-    only one of them has say nothing, and so do values that agree: what they are worth is for PARIS to say.
+    where s is the similarity of their most similar values, 0 if none are similar; a' is the attribute of e' with the
+    largest m; and m is the share of pairs whose values agree, among the pairs believed equal that have both attributes
+    and also agree on some other value. The other value is required because early links are those whose names agree,
+    which says nothing about how often names agree. Different dates of birth count against a pair, names in different
+    languages do not. Attributes that only one of the two has say nothing, and neither do values that agree: those are
+    evidence for PARIS.
     """
 
     Settings = DisagreementSettings
@@ -66,7 +67,7 @@ class Disagreement(Rule[DisagreementSettings]):
         return found
 
     def _shares(self, source: Tensor, target: Tensor, weight: Tensor) -> _Sparse:
-        """m of each two attributes."""
+        """m of each pair of attributes."""
         kinds, both, agreed = [], [], []
         for first, last in pairwise(self._cuts(source, target)):
             row, kind = self._compared(source[first:last], target[first:last])
@@ -87,7 +88,7 @@ class Disagreement(Rule[DisagreementSettings]):
         )
 
     def _compared(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Each attribute of the one with each of the other: row of the pair, and kind a · kinds + a'."""
+        """Each attribute of e with each of e': row of the pair, and kind a · kinds + a'."""
         one, other = self.source, self.target
         row, held = expand(one.start[source], one.count[source])
         again, other_held = expand(other.start[target[row]], other.count[target[row]])
@@ -95,7 +96,7 @@ class Disagreement(Rule[DisagreementSettings]):
 
     def _agreed(self, source: Tensor, target: Tensor) -> tuple[_Sparse, _Sparse, _Sparse]:
         """s by row of the pair and kind; how many values the two share, by row; and how many of these e has under an
-        attribute, by row and attribute. Values that are but alike count as far as they are."""
+        attribute, by row and attribute. Values that are only similar count by their similarity."""
         one, other = self.source, self.target
         row, claim = expand(one.first_shared[source], one.shared[source])
         wanted = target[row] * one.values + one.value[claim]
@@ -111,7 +112,7 @@ class Disagreement(Rule[DisagreementSettings]):
 
 @dataclass(frozen=True, eq=False)
 class _Sparse:
-    """Numbers by key, 0 where there is none."""
+    """Numbers by key; 0 for an absent key."""
 
     key: Tensor  # sorted, distinct
     value: Tensor
@@ -123,32 +124,32 @@ class _Sparse:
         return cls(key, segment_max(value, index, len(key)))
 
     def summed(self, size: int) -> _Sparse:
-        """The sums over keys of the same key // size."""
+        """The sums over the keys with the same key // size."""
         key, index = torch.unique(self.key // size, return_inverse=True)
         return _Sparse(key, segment_sum(self.value, index, len(key)))
 
     def of(self, key: Tensor) -> Tensor:
         """The number of each key."""
         position = lookup(self.key, key)
-        return torch.cat([self.value, self.value.new_zeros(1)])[position]  # -1: the last, which is 0
+        return torch.cat([self.value, self.value.new_zeros(1)])[position]  # -1, absent: the last, which is 0
 
 
 @dataclass(frozen=True, eq=False)
 class _Attributes:
-    """What the entities of a graph claim, sorted by entity: their attributes, and the values that others may share."""
+    """The claims of a graph, sorted by entity: each entity's attributes, and its values that both graphs have."""
 
     kinds: int  # attributes
     values: int
     held: Tensor  # [held] attribute, once for each entity that has it
-    start: Tensor  # [entities] place of its first
+    start: Tensor  # [entities] position of its first
     count: Tensor  # [entities]
     attribute: Tensor  # [shared] of each claim of a value that both graphs have
     value: Tensor  # [shared]
     likeness: Tensor  # [shared]
-    first_shared: Tensor  # [entities] place of its first
+    first_shared: Tensor  # [entities] position of its first
     shared: Tensor  # [entities] how many it has
     key: Tensor  # [shared] sorted: entity · values + value
-    order: Tensor  # [shared] that sorts them
+    order: Tensor  # [shared] permutation that sorts them
 
     @classmethod
     def build(cls, claims: Claims) -> _Attributes:

@@ -20,33 +20,33 @@ from emea.kernels.segments import cuts, segment_choice, segment_sum, starts
 from emea.rules._subrelations import Subrelations, log_unlikely
 
 Side = Literal["source", "target"]
-ITSELF = -1  # stands for the pair itself as evidence, where a triple joins an entity with itself
+ITSELF = -1  # stands for the pair itself as evidence, if a triple joins an entity to itself
 
 
 class PARISSettings(PluginSettings):
-    """Which evidence counts, and what is assumed of relations before there is any."""
+    """Which evidence counts, and what is assumed about relations without any."""
 
     evidence: Literal["both", "forward", "best"] = Field(
         "both",
-        description="belief in a neighbour's pair: p(target|source)·p(source|target), p(target|source) alone "
-        "(eq. paris_prob), or 1 for its best counterpart (section 4.5)",
+        description="belief in a neighbour's pair: both: p(target|source)·p(source|target); forward: p(target|source) "
+        "alone (eq. paris_prob); best: 1 for its best counterpart (section 4.5)",
     )
-    minimum: float = Field(0.05, ge=0, le=1, description="evidence up to this is ignored; `best` takes all")
+    minimum: float = Field(0.05, ge=0, le=1, description="ignore evidence up to this; `best` uses all")
     scope: Literal["own", "blanket"] = Field(
-        "own", description="the factor at the entity itself, or all factors it takes part in (eq. cond_p)"
+        "own", description="own: the entity's own factor; blanket: all factors that contain the entity (eq. cond_p)"
     )
     prior: float = Field(
-        0.1, ge=0, le=1, description="probability that a relation is contained in another, before evidence"
+        0.1, ge=0, le=1, description="probability that a relation is contained in another, assumed without evidence"
     )
-    prior_strength: float = Field(0.1, ge=0, description="how many observed triples the prior weighs")
+    prior_strength: float = Field(0.1, ge=0, description="weight of the prior, in observed triples")
 
 
 class PARIS(TwoSidedRule[PARISSettings]):
-    """Suchanek, Abiteboul, Senellart (PVLDB 2011), their eq. 13 as factor g and eq. 12 for subrelations.
+    """Suchanek, Abiteboul, Senellart (PVLDB 2011), with eq. 13 as the factor g and eq. 12 for subrelations.
 
         g(e, e') = 1 − Π_{r(e,n), r'(e',n')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(n ≡ n'))·(1 − Pr(r ⊆ r')·fun⁻¹(r')·Pr(n ≡ n'))
 
-    Subrelations are estimated anew from the beliefs at each call.
+    Each call re-estimates the subrelations from the beliefs.
     """
 
     Settings = PARISSettings
@@ -63,7 +63,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
 
     def factors_both_ways(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
         """With two-sided evidence the same triples support a pair from either side: g at the entity is the same, and
-        only what is added to its neighbours' factors differs. Otherwise the target's side has evidence of its own."""
+        only what is added to its neighbours' factors differs. Otherwise the target's side has its own evidence."""
         if self.settings.evidence != "both":
             return self.factors(beliefs, embeddings), self._swapped.factors(beliefs.swap(), embeddings.swap())
         forward, backward = self._seen_from(beliefs, ("source", "target"))
@@ -84,7 +84,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         return [own + self._neighbours(beliefs, rows, support, log_none, side) for side in sides]
 
     def evidence(self, beliefs: Counterparts) -> tuple[Tensor, Tensor]:
-        """Rows of the pairs that count as equal, and how surely, [evidence] each."""
+        """Rows of the pairs that count as equal, and their weights, [evidence] each."""
         if self.settings.evidence == "best":
             pairs = beliefs.candidates
             rows = segment_choice(pairs.source, pairs.sources, beliefs.source_none, beliefs.forward)
@@ -94,7 +94,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         return rows, weight[rows].double()
 
     def subrelations(self, equal: Links) -> Subrelations:
-        """Which relations are contained in which, from the pairs believed equal."""
+        """Which relations are contained in which, estimated from the pairs believed equal."""
         prior, strength = self.settings.prior, self.settings.prior_strength
         return Subrelations.estimate(self.source, self.target, equal, prior=prior, strength=strength)
 
@@ -113,20 +113,20 @@ class PARIS(TwoSidedRule[PARISSettings]):
     def _support(
         self, source: Tensor, target: Tensor, offset: int, evidence: _Evidence, subrelations: Subrelations
     ) -> tuple[Tensor, ...]:
-        """The columns of the support of some pairs, which are rows from `offset` on."""
+        """The columns of the support of a block of pairs, which starts at row `offset`."""
         pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
         edge = evidence.edges[edge]
         neighbour = self.source.tail[edge]
         row, position = expand(evidence.first[neighbour], evidence.count[neighbour])  # × counterparts of n
         pair, edge, equal = pair[row], edge[row], evidence.order[position]
-        loops, *loop_edges = self.source.between(source, source)  # r(e, e): there y_n is e'
+        loops, *loop_edges = self.source.between(source, source)  # r(e, e): y_n is e' here
         row, loop_edge = expand(*loop_edges)
         loop_pair = loops[row]
         pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
         counterpart = torch.cat([evidence.equal.target[equal], target[loop_pair]])
         equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
         joined, *edges = self.target.between(target[pair], counterpart)
-        if self.settings.evidence == "both":  # what both sides believe: were e the same as e', nobody else were
+        if self.settings.evidence == "both":  # two-sided: if e equals e', no other entity does
             alone = (counterpart[joined] != target[pair[joined]]) | (equal[joined] == ITSELF)
             joined, edges = joined[alone], [column[alone] for column in edges]
         row, target_edge = expand(*edges)  # × edges e' → n'
@@ -148,8 +148,8 @@ class PARIS(TwoSidedRule[PARISSettings]):
     def _neighbours(
         self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor, side: Side
     ) -> Tensor:
-        """Σ over the neighbours n of e, expected over y_n: g at n with y_e = e' less g at n with y_e = none, [pairs];
-        e and n are of one side.
+        """Σ over the neighbours n of e, in expectation over y_n: g at n with y_e = e' minus g at n with y_e = none,
+        [pairs]; e and n are on the same side.
 
         With B the product over all other neighbours of n, and t that of e alone: (1 − B·t) − (1 − B) = B·(1 − t).
         """
@@ -160,7 +160,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         key, group = torch.unique(support.pair * len(rows) + support.equal, return_inverse=True)
         log_term = segment_sum(support.back, group, len(key))  # log t for each (pair, evidence)
         pair, equal = key // len(rows), key % len(rows)
-        # what e itself, as currently believed, adds to the factor at (n, n'): to be taken out of B
+        # what e adds to the factor at (n, n') under the current beliefs, to be taken out of B
         neighbour = entity[rows[support.equal]]
         key, group = torch.unique(support.pair * entities + neighbour, return_inverse=True)
         from_neighbour = segment_sum(support.toward, group, len(key))
@@ -175,10 +175,10 @@ class PARIS(TwoSidedRule[PARISSettings]):
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
-    """Pairs of neighbours that count as equal, by source, and the edges that lead to one."""
+    """Pairs of neighbours that count as equal, sorted by source, and the edges that lead to one."""
 
     equal: Links
-    order: Tensor  # [evidence] what sorts the links by source
+    order: Tensor  # [evidence] permutation that sorts the links by source
     first: Tensor  # [sources] position in the order of each source's first link
     count: Tensor  # [sources] links of each
     edges: Tensor  # rows of the edges that lead to another entity with a link, sorted by head
@@ -200,9 +200,9 @@ class _Support:
     """One row for each r(e, n), r'(e', n') with (e, e') a candidate pair and (n, n') evidence."""
 
     pair: Tensor  # row of (e, e')
-    equal: Tensor  # which evidence (n, n') is, or ITSELF
+    equal: Tensor  # number of (n, n') in the evidence, or ITSELF
     toward: Tensor  # log of its term in the factor at (e, e')
-    back: Tensor  # log of its term in the factor at (n, n'), were (e, e') certain
+    back: Tensor  # log of its term in the factor at (n, n'), if (e, e') were certain
 
     def without_itself(self) -> _Support:
         """The rows whose neighbour is another entity."""

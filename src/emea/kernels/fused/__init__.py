@@ -1,7 +1,7 @@
-"""Kernels for GPUs, in Triton: what takes several passes over memory with torch alone, in one.
+"""GPU kernels in Triton: each does in one pass over memory what takes plain torch several.
 
-Each has a twin in plain torch that every other device uses, named where it stands. Imported only where
-`devices.fused` says so.
+Each has an equivalent in plain torch, named in its docstring, which all other devices use. Import these kernels only
+through `devices.fused`.
 """
 
 from emea.kernels.fused.losses import hardest_first, margin_loss

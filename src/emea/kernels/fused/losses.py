@@ -1,4 +1,4 @@
-"""The losses of RREA and Dual-AMN: twins of `margin.plain_margin_loss` and `hardest.plain_hardest_first`."""
+"""Losses of RREA and Dual-AMN: GPU versions of `margin.plain_margin_loss` and `hardest.plain_hardest_first`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from emea.kernels.hardest import SMALLEST_LOG
 
-REPEATS = 4  # rows of the margin loss that one program takes: they share a pair
-CHUNK = 2048  # columns of a row looked at together
+REPEATS = 4  # rows of the margin loss per program: they share a pair
+CHUNK = 2048  # columns of a row processed at a time
 
 
 def margin_loss(
     output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """What `margin.plain_margin_loss` computes: the loss and its gradient."""
+    """The loss and its gradient, as in `margin.plain_margin_loss`."""
     rows, width = negatives.shape[1], output.shape[1]
     gradient, loss = torch.zeros_like(output), output.new_zeros(1)
     count = pairs.shape[1]
@@ -72,7 +72,7 @@ def _margin_loss(
 
 
 def hardest_first(losses: Tensor, own: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
-    """What `hardest.plain_hardest_first` computes."""
+    """The same as `hardest.plain_hardest_first`."""
     rows, columns = losses.shape
     total = losses.new_empty(rows)
     _hardest_first[(rows,)](losses, own.contiguous(), total, columns, scale, shift, SMALLEST_LOG, CHUNK, num_warps=8)
@@ -91,7 +91,7 @@ def _hardest_first(losses, own, total, columns, scale, shift, smallest, CHUNK: t
         kept += tl.load(start + column, mask=counts, other=0.0)
     mean = tl.sum(kept) / columns
     kept = tl.zeros([CHUNK], tl.float32)
-    highest = tl.full([CHUNK], 0.0, tl.float32)  # the own columns have loss 0
+    highest = tl.full([CHUNK], 0.0, tl.float32)  # the pair's own columns have loss 0
     for begin in range(0, columns, CHUNK):
         column = begin + tl.arange(0, CHUNK)
         counts = (column < columns) & (column != first) & (column != second)

@@ -1,4 +1,4 @@
-"""Sums and products along edges, and softmax over them: twins of those in plain torch in `messages`."""
+"""Sums, products and softmax over edges: GPU versions of what `messages` does in plain torch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from emea.kernels.messages import Parts
 
-ENTRIES = 16  # products that one program makes
-ROWS, LANES = 8, 16  # entities that one program takes, and edges of each looked at together
-FEATURES = 128  # of a row, summed together
-TILE, WARPS = 4, 1  # entries of a part looked at together, and by how many warps
+ENTRIES = 16  # products per program
+ROWS, LANES = 8, 16  # entities per program, and edges of each processed at a time
+FEATURES = 128  # features of a row summed at a time
+TILE, WARPS = 4, 1  # entries of a part processed at a time, and warps per program
 
 
 def product(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """What `messages.plain_product` computes: left[row] · right[column], [entries]."""
+    """left[row] · right[column], [entries], as in `messages.plain_product`."""
     result = left.new_empty(len(row))
     if len(row):
         block = min(128, triton.next_power_of_2(left.shape[1]))
@@ -44,7 +44,7 @@ def _product(row, column, left, right, result, count, width: tl.constexpr, ENTRI
 
 
 def softmax(start: Tensor, logits: Tensor) -> Tensor:
-    """exp(logit) over the sum of its row, [entries]; the rows begin at `start`."""
+    """Softmax over each row, [entries], as in `messages.edge_softmax`; the rows begin at `start`."""
     result, rows = torch.empty_like(logits), len(start) - 1
     _softmax[(triton.cdiv(rows, ROWS),)](start, logits.contiguous(), result, rows, ROWS, LANES, num_warps=1)
     return result
@@ -71,7 +71,7 @@ def _softmax(start, logits, result, rows, ROWS: tl.constexpr, LANES: tl.constexp
 
 
 def softmax_gradient(start: Tensor, share: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient in the logits, from that in the shares, [entries]."""
+    """The gradient with respect to the logits, given that with respect to the shares, [entries]."""
     result, rows = torch.empty_like(share), len(start) - 1
     grid = (triton.cdiv(rows, ROWS),)
     _softmax_gradient[grid](start, share, gradient.contiguous(), result, rows, ROWS, LANES, num_warps=1)
@@ -97,7 +97,8 @@ def _softmax_gradient(start, share, gradient, result, rows, ROWS: tl.constexpr, 
 
 
 def weighted_sum(parts: Parts, index: Tensor, column: Tensor, values: Tensor, features: Tensor) -> Tensor:
-    """What `messages.plain_sum` computes; `index` and `column` say of each entry, in order, which it is and where."""
+    """The same as `messages.plain_sum`; `index` and `column` hold, for each entry in sorted order, its position in
+    `values` and its column."""
     width = features.shape[1]
     result = features.new_zeros(parts.rows, width)
     if len(parts.row):

@@ -1,7 +1,7 @@
-"""A layer of reflections and its gradient: twins of what `reflections.plain_reflected_sum` computes.
+"""A reflection layer and its gradient: the GPU version of `reflections.plain_reflected_sum`.
 
-A message is a pair (j, r̂). Its projection p = h_j·r̂ and its logit are made once; the edges that carry it only look
-them up. The rows are taken in parts, so that no program waits for another that has an entity of thousands of edges.
+A message is a pair (j, r̂). Its projection p = h_j·r̂ and its logit are computed once; the edges that carry it look
+them up. Rows are split into parts, so that no program has to process an entity with thousands of edges by itself.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from emea.kernels.messages import LONGEST
 if TYPE_CHECKING:
     from emea.kernels.reflections import Reflections
 
-ENTRIES, ENTRY_WARPS = 16, 4  # messages that one program makes
-TILE, WARPS = 4, 1  # edges of a part looked at together
-PARTS = 16  # of an entity, put together at a time
+ENTRIES, ENTRY_WARPS = 16, 4  # messages per program, and its warps
+TILE, WARPS = 4, 1  # edges of a part processed at a time, and warps per program
+PARTS = 16  # parts of an entity combined at a time
 
 
 def reflected_sum(
     places: Reflections, features: Tensor, directions: Tensor, on_message: Tensor, on_relation: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The sums, [entities, dimension], and what their gradient needs: p and logit of each message, [messages], and the
-    logarithm of each entity's sum of exp(logit), [entities]."""
+    log-sum-exp of each entity's logits, [entities]."""
     width, parts, messages = features.shape[1], places.edges.parts, len(places.message)
     block = triton.next_power_of_2(width)
     projection, logit = (features.new_empty(len(places.reflected.row)) for _ in range(2))
@@ -38,7 +38,7 @@ def reflected_sum(
         places.reflected.row, places.reflected.column, features, directions, on_message, on_relation,
         projection, logit, len(projection), width, ENTRIES, block, num_warps=ENTRY_WARPS,
     )  # fmt: skip
-    pieces = features.new_empty(len(parts.row), width), features.new_empty(len(parts.row))  # of entities in parts
+    pieces = features.new_empty(len(parts.row), width), features.new_empty(len(parts.row))  # of entities split in parts
     _gather[(len(parts.row),)](
         *parts.columns, places.edges.column, places.turned.column, places.message, projection, logit,
         features, directions, result, log_sum, *pieces, width, LONGEST, TILE, block, num_warps=WARPS,
@@ -52,9 +52,9 @@ def reflected_sum_gradient(
     places: Reflections, features: Tensor, directions: Tensor, on_message: Tensor, on_relation: Tensor,
     result: Tensor, projection: Tensor, logit: Tensor, log_sum: Tensor, gradient: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients in features, directions, on_message and on_relation, from that in the sums.
+    """The gradients with respect to features, directions, on_message and on_relation, given that of the sums.
 
-    With G_i the gradient in the sum of i, o_i the sum, and t = v·r̂ of on_message, each edge has
+    With o_i the sum of entity i, G_i its gradient, and t = v·r̂ where v is on_message, each edge has
 
         ∂logit = α (G_i·M_r h_j − G_i·o_i),   ∂p = −2 α G_i·r̂ − 2 t ∂logit.
     """

@@ -1,0 +1,58 @@
+"""A floor under the quality of the links: what a change must not lose."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import torch
+
+import emea
+from emea import Graph, Links, Reference, Task
+from emea.formats import read_pairs
+from emea.settings import load
+
+
+def spoken(graph: Graph, language: str) -> Graph:
+    """The graph with the labels of one language, and whatever has none."""
+    wanted = pa.array([language, ""], graph.literals["language"].type)
+    return replace(graph, literals=graph.literals.filter(pc.is_in(graph.literals["language"], value_set=wanted)))
+
+
+def of_kinds(task: Task, links: Links, kinds: set[str]) -> Links:
+    """The links whose source is of some kinds."""
+    table = task.source.literals
+    kind = [name.endswith("kind") for name in task.source.attributes.to_pylist()].index(True)
+    chosen = pc.and_(pc.equal(table["attribute"], kind), pc.is_in(table["value"], value_set=pa.array([*kinds])))
+    entities = torch.from_numpy(table.filter(chosen)["entity"].to_numpy().copy())
+    return links[torch.isin(links.source, entities)]
+
+
+def test_named_graphs_are_linked_without_seeds() -> None:
+    task, reference = emea.read_example("world", seeds=0)
+    given = Task(spoken(task.source, "de"), spoken(task.target, "en"), Links.empty())
+    result = emea.align(given, load(assignments=["evidence.kind=all"]))
+    every = emea.evaluate(result, reference).strict
+    assert every.f1 >= 0.72
+    assert every.calibration_error <= 0.12
+    told_well = of_kinds(task, reference.open(), {"territory", "currency"})
+    assert emea.evaluate(result, Reference(told_well)).known_sources.f1 >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ratio", "floor"), [(0.05, 0.75), (0.01, 0.69)])
+def test_dbp15k_is_linked_from_few_seeds(ratio: float, floor: float, benchmark_data: Path) -> None:
+    task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=ratio, split=10)
+    assert reference is not None
+    result = emea.align(task, load(seed=10))
+    assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= floor
+
+
+@pytest.mark.slow
+def test_people_are_linked_without_seeds(benchmark_data: Path) -> None:
+    folder = benchmark_data / "oaei" / "person1"
+    task = emea.read(folder / "person11.rdf", folder / "person12.rdf")
+    truth = read_pairs(folder / "dataset11_dataset12_goldstandard_person.xml", task.source, task.target)
+    result = emea.align(task, load(assignments=["evidence.kind=all"]))
+    assert emea.evaluate(result, Reference(truth)).known_sources.f1 >= 0.99

@@ -1,0 +1,205 @@
+"""The scripts measure into their stores, and the pages in docs are what they make of the runs kept there."""
+
+import argparse
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import emea
+from emea.report.tables import markdown_table
+from emea.runs.store import Cell, Store
+from emea.settings import load
+from tiny_benchmark import write_benchmark
+
+REPOSITORY = Path(__file__).parents[1]
+DOCS = REPOSITORY / "docs"
+Script = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """A script as a module."""
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    return importlib.import_module
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of benchmarks with one tiny set."""
+    folder = tmp_path_factory.mktemp("data")
+    write_benchmark(folder / "dbp15k" / "zh_en")
+    return folder
+
+
+def section(heading: str) -> str:
+    """A section of docs/results.md."""
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    start = text.index(f"\n## {heading}\n") + 1
+    end = text.find("\n## ", start)
+    return text[start : end if end >= 0 else len(text)].rstrip("\n") + "\n"
+
+
+# --- the pages ---
+
+
+def test_every_kept_run_is_one_that_the_pages_show(script: Script) -> None:
+    audit, stores = script("leak_audit"), (Store(DOCS / "tables"), Store(DOCS / "leaks"))
+    wanted = [list(script("tables").cells()), [cell for preset in audit.DECODING for cell in audit.cells(preset)]]
+    for store, cells in zip(stores, wanted, strict=True):
+        paths = [store.path(cell.name) for cell in cells]
+        assert len({*paths}) == len(paths)
+        assert {*store.folder.iterdir()} <= {*paths}
+    assert all(stores[0].path(cell.name).exists() for cell in wanted[0])
+
+
+def test_the_page_on_leaks_shows_the_kept_runs(script: Script) -> None:
+    assert script("leak_audit").page(DOCS / "leaks") == (DOCS / "leaks.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_the_kept_runs(script: Script) -> None:
+    tables = script("tables")
+    shown = markdown_table(tables.headline(tables.read_records(tables.cells(), DOCS / "tables")))
+    assert f"\n{shown}\n" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_tables_of_the_presets_show_the_kept_runs(script: Script) -> None:
+    tables, text = script("tables"), section("The presets on every benchmark")
+    measured = tables.read_records(tables.cells(), DOCS / "tables")
+    for rows in (
+        tables.main_table(measured, "test targets"),
+        tables.main_table(measured, "all targets"),
+        tables.decoding_table(measured),
+        tables.ablation_table(measured),
+    ):
+        assert f"\n{markdown_table(rows)}\n" in text
+
+
+def test_the_sections_of_the_results_are_what_the_scripts_write(script: Script, benchmark_data: Path) -> None:
+    tables = script("tables")
+    measured = tables.read_records(tables.cells(), DOCS / "tables")
+    assert tables.page(measured, benchmark_data) == section("The presets on every benchmark")
+    assert script("models").page(benchmark_data) == section("The paper's models on DBP15K zh_en, split 0")
+
+
+def test_sections_replace_those_of_the_same_heading(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = script("_records")
+    monkeypatch.setattr(records, "REPOSITORY", tmp_path)
+    page = tmp_path / "docs" / "results.md"
+    page.parent.mkdir()
+    page.write_text("# Results\n\nStart.\n\n## One\n\n1\n\n## Two\n\n2\n")
+    records.write_sections("## Two\n\nsecond\n")
+    records.write_sections("## Three\n\n3\n")
+    assert page.read_text() == "# Results\n\nStart.\n\n## One\n\n1\n\n## Two\n\nsecond\n\n## Three\n\n3\n"
+    records.write_sections("# Results\n\nAnew.\n\n## One\n\nfirst\n")
+    assert page.read_text() == "# Results\n\nAnew.\n\n## One\n\nfirst\n\n## Two\n\nsecond\n\n## Three\n\n3\n"
+    page.write_text("a\n<!-- here -->\nold\n<!-- end of here -->\nb\n")
+    records.write_block(page, "here", "new")
+    assert page.read_text() == "a\n<!-- here -->\nnew\n<!-- end of here -->\nb\n"
+
+
+# --- measuring ---
+
+
+def chosen(folder: Path, minutes: float = 60.0) -> argparse.Namespace:
+    return argparse.Namespace(store=folder, device="cpu", minutes=minutes, commit="abc")
+
+
+def quick(cell: Cell) -> Cell:
+    """The same run with a small encoder and one round."""
+    small = ("em.rounds=1", "encoders.propagation={dimension=32, paths=64}")
+    return replace(cell, system=replace(cell.system, changes=(*cell.system.changes, *small)))
+
+
+def test_a_run_of_the_tables_is_measured_once_and_as_those_before(script: Script, data: Path, tmp_path: Path) -> None:
+    tables, records = script("tables"), script("_records")
+    cells = [quick(Cell(tables.FAST, "zh_en", ratio, 0)) for ratio in (0.05, 0.3)]
+    begun: list[Cell] = []
+
+    def measure(cell: Cell) -> dict[str, Any]:
+        begun.append(cell)
+        return dict(tables.measure(cell, data, "cpu"))
+
+    records.measure_missing(cells, measure, chosen(tmp_path, minutes=-1))
+    assert not begun
+    records.measure_missing(cells[:1], measure, chosen(tmp_path))
+    records.measure_missing(cells, measure, chosen(tmp_path))
+    assert begun == cells
+    found = records.read_records(cells, tmp_path)
+    kept = json.loads((DOCS / "tables" / "emea-fast-zh-en-5-split-0.json").read_text())
+
+    def shape(value: Any) -> Any:
+        return {key: shape(each) for key, each in value.items()} if isinstance(value, dict) else type(value)
+
+    assert [shape(record) for record in found.values()] == [shape(kept)] * 2
+    assert found[cells[0]]["commit"] == "abc"
+    assert found[cells[0]]["machine"].startswith("torch ")
+
+
+def test_a_run_with_every_leak_is_measured(script: Script, data: Path, tmp_path: Path) -> None:
+    audit, records = script("leak_audit"), script("_records")
+    every = {quick(cell): known for cell, known in audit.cells("fast").items() if (cell.ratio, cell.split) == (0.3, 0)}
+    assert [*every.values()] == [*audit.LEAKS]
+    records.measure_missing(every, lambda cell: audit.measure(cell, every[cell], data, "cpu"), chosen(tmp_path))
+    found = records.read_records(every, tmp_path)
+    assert {*found} == {*every}
+    for record in found.values():
+        assert 0 < record["hits"]["all targets"] <= record["hits"]["test targets"] <= 1
+    blind = next(iter(found.values()))["hits"]["test targets"]
+    row = audit.table(records.read_records(audit.cells("fast"), tmp_path), "fast")[0]  # by name alone
+    assert row == {
+        "also known": "nothing",
+        "1%": "not measured",
+        "5%": "not measured",
+        "30%": f"{blind:.3f} (1 of 3 splits)",
+    }
+
+
+def test_the_results_on_the_cpu_are_shown(script: Script, data: Path) -> None:
+    benchmark, tables = script("benchmark"), script("tables")
+    task, reference = emea.read_benchmark(data / "dbp15k" / "zh_en", ratio=0.3, split=0)
+    assert reference is not None
+    settings = load(assignments=quick(Cell(tables.FAST, "zh_en", 0.3, 0)).system.changes)
+    measures = emea.evaluate(emea.align(task, settings), reference).to_dict()
+    run = benchmark.Process("emea align", {"links": 12, "measures": measures}, 3.0, 1.5)
+    splits = benchmark.Process("python", {"measures": [measures] * 3}, 3.0, 1.5)
+    found = {
+        "demo": run,
+        "runs": [run, run, run],
+        "large": run,
+        "reading": benchmark.Process("python", {"rates": [1e5, 2e5]}, 1.0, 1.0),
+        "sets": {("zh_en", "0.05"): run},
+        "world": splits,
+        "alone": splits,
+    }
+    text = benchmark.page(found, "abc")
+    hit = measures["ranking"]["test targets"]["csls"]["hit@1"]
+    assert f"| test targets | csls | {hit:.3f} ± 0.000 |" in text
+    assert f"| test targets | csls | {hit:.3f} | " in text
+    strict = measures["alignment"]["strict"]
+    assert f"| strict | {strict['precision']:.3f} | {strict['recall']:.3f} | {strict['f1']:.3f} |" in text
+    assert "| emea align | 3 s | 1.50 GB |" in text
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert headings == [line for line in (DOCS / "results.md").read_text().splitlines() if line in headings]
+    assert benchmark.shown("/somewhere/dbp15k/zh_en") == "dbp15k/zh_en"
+    assert [benchmark.shown(part) for part in ("/bin/emea", "--data")] == ["emea", "--data"]
+
+
+def test_links_without_seeds_are_counted_by_class(script: Script, tmp_path: Path) -> None:
+    no_seeds = script("no_seeds")
+    case = no_seeds.registers(tmp_path)
+    assert len(case.truth) == 317
+    some = {pair for number, pair in enumerate(sorted(case.truth)) if number % 2}
+    wrong = {(source, "b:nobody") for source in case.classes if source not in {known for known, _ in case.truth}}
+    found = no_seeds.row("both", case, some | wrong, {"person", "firm"}, "1 s")
+    assert found["known sources"] == f"1.000 / {len(some) / 317:.3f} / {2 * len(some) / (len(some) + 317):.3f}"
+    assert found["strict"].startswith(f"{len(some) / (len(some) + len(wrong)):.3f} / ")
+    assert list(found) == ["set", "true links", "known sources", "strict", "time"]
+    assert markdown_table([found]).splitlines()[0] in section("Without seeds")

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from emea.cli import app
 from emea.encoders.rrea import RREASettings
 from emea.errors import SettingsError
+from emea.runs.inputs import Inputs
 from emea.settings import PRESETS, Settings, load, read_config
 
 
@@ -85,3 +86,97 @@ def test_settings_of_plugins_are_checked_however_settings_are_made() -> None:
         Settings(encoders={"propagation": {"depht": 3}})
     with pytest.raises(SettingsError, match="expected each once"):
         load(assignments=["em.rules=paris,paris"])
+
+
+OLD = """
+method = "emea"
+seed = 0
+device = "cpu"
+
+[evidence]
+kind = "all"
+most_holders = 1000
+least_likeness = 0.5
+tolerance = 0.001
+local_names = false
+most_strings = 100000
+
+[similarity]
+candidates = 50
+measure = "csls"
+neighbours = 10
+exact = 33554432
+axes = 1024
+large = 1073741824
+
+[probability]
+scaling = "softmax"
+typical_sharpness = 35.0
+typical_none = -0.2
+prior_pairs = 5.0
+fit_candidates = 10
+balance = 15
+fit_to = "seeds"
+folds = 10
+
+[compatibility]
+directions = "both"
+none = 0.1
+sweeps = 1
+last_say = 0.2
+abstain = true
+
+[em]
+encoder = "propagation"
+rules = ["paris", "disagreement"]
+rounds = 6
+labels = "agreed"
+weighted = true
+minimum = 0.8
+settled = 0.0
+
+[matching]
+method = "mutual"
+minimum = 0.5
+iterations = 15
+
+[encoders.propagation]
+dimension = 256
+depth = 2
+paths = 1024
+path_weight = 1.5
+
+[rules.paris]
+evidence = "both"
+minimum = 0.05
+scope = "own"
+prior = 0.1
+prior_strength = 0.1
+
+[rules.disagreement]
+minimum = 0.05
+prior_strength = 1.0
+
+[run]
+source = "a.ttl"
+target = "b.ttl"
+split = 0
+top_k = 50
+with_seeds = false
+sources = 500
+targets = 500
+threads = 2
+
+[run.versions]
+emea = "0.1.0"
+python = "3.11.7"
+torch = "2.13.0"
+"""
+
+
+def test_settings_of_version_0_1_0_still_load(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text(OLD)
+    again = load(config=config).resolved()
+    assert again["evidence"]["kind"] == "all"
+    assert Inputs.parse(read_config(config, "run"), config).target == Path("b.ttl")

@@ -163,7 +163,7 @@ class Choice:
 class Format(ABC):
     """A file format. Each does one or more of the kinds below."""
 
-    description: ClassVar[str]  # one line for `emea formats`
+    description: ClassVar[str]  # one line, for messages
 
 
 class GraphReader(Format):

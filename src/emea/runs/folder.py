@@ -1,0 +1,25 @@
+"""The files of a run folder, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+RESULTS = {  # what a finished run leaves, and what it is
+    "alignment.tsv": "the links with confidence",
+    "alignment.sssom.tsv": "the same as SSSOM",
+    "alignment.nt": "the same as owl:sameAs",
+    "relations.tsv": "which relations are contained in which",
+    "relations.sssom.tsv": "the likely ones as SSSOM",
+    "candidates.tsv": "the most probable counterparts of each source",
+    "metrics.json": "the measures above and more",
+}
+RECORDS = {  # what a run writes as it goes on
+    "rounds.jsonl": "what each round found",
+    "settings.toml": "everything needed to repeat the run",
+}
+CHECKPOINT = "checkpoint.safetensors"
+
+
+def finished(folder: Path) -> bool:
+    """Whether a folder holds a run with all its results."""
+    return (folder / "candidates.tsv").exists() and not (folder / CHECKPOINT).exists()

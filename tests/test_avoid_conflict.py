@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from emea.method.compatibility import Factors
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.kernels.segments import LOWEST
+from emea.method.compatibility import Factors
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
 
 CPU = torch.device("cpu")

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import json
 from pathlib import Path
@@ -27,6 +29,7 @@ print(json.dumps({"grown": held("VmHWM") - before, "links": len(found)}))
 """
 
 
+@pytest.mark.slow
 def test_no_array_of_sources_by_targets() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=250)
     found = json.loads(ended.stdout)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from emea.method import matching
 from emea.data import Alignment, Candidates, Counterparts
+from emea.method import matching
 from emea.method.matching import Calibration, match, mutual_best, one_to_one, surest
 from emea.settings import MatchingSettings
 

@@ -11,7 +11,7 @@ import torch
 import emea
 from emea import plugins
 from emea.cli import main
-from emea.contracts import Encoder
+from emea.contracts import Encoder, Progress
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
 
@@ -54,14 +54,16 @@ def test_the_example_links_the_graphs(
     assert right > 0.9 * len(found)
 
 
-def test_the_model_that_goes_on_from_its_last_fit_says_so(folder: Path) -> None:
+def test_the_model_that_continues_from_its_last_fit_says_so_and_reports(folder: Path) -> None:
     sys.path.insert(0, str(folder))
     task = emea.read("a.tsv", "b.tsv", "seeds.tsv")
     kind, generator = plugins.find("encoders", "mixer:Mixed", Encoder), torch.Generator().manual_seed(0)
     first, second = (kind(task, kind.Settings(epochs=2), torch.device("cpu")) for _ in range(2))
+    reports: list[Progress] = []
     assert not first.remembers
-    first.fit(task.seeds, generator)
+    first.fit(task.seeds, generator, reports.append)
     assert first.remembers
+    assert [(each.epoch, each.epochs, each.pairs) for each in reports] == [(1, 2, 25), (2, 2, 25)]
     second.restore(first.state())
     on, again = (each.fit(task.seeds, torch.Generator().manual_seed(1)) for each in (first, second))
     assert torch.equal(on.source, again.source)

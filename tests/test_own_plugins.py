@@ -53,6 +53,9 @@ class Unfinished(Encoder[MySettings]):
 class Empty(MyModel):
     def fit(self, pairs, generator, report=unreported): return None
 
+class Old(MyModel):
+    def fit(self, pairs, generator): return None
+
 class Failing(MyModel):
     def fit(self, pairs, generator, report=unreported): return {}["no such key"]
 """
@@ -105,7 +108,8 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (['encoders."mine:MyModel".dimensoin=3'], "did you mean dimension"),
         (["encoders.mine:MyModel.dimension=3"], "quote a name that contains a colon"),
         (["em.encoder=mine:Empty"], "encoder 'mine:Empty' returned NoneType, expected emea.data.Embeddings"),
-        (["em.encoder=mine:Failing"], "mine.py, line 47: KeyError: 'no such key'"),
+        (["em.encoder=mine:Old"], "found fit(self, pairs, generator), expected fit(self, pairs, generator, report)"),
+        (["em.encoder=mine:Failing"], "mine.py, line 50: KeyError: 'no such key'"),
     ],
 )
 def test_one_that_breaks_its_contract_is_named(

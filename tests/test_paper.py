@@ -13,13 +13,13 @@ import torch
 from scipy.stats import chisquare
 
 import emea
-from emea.method.compatibility import labels, sample
-from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.contracts import Report, unreported
-from emea.method.rounds import Round
+from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.encoders.rrea import RREA
 from emea.kernels.segments import LOWEST
+from emea.method.compatibility import labels, sample
 from emea.method.probability import Scale, counterparts
+from emea.method.rounds import Round
 from emea.settings import ProbabilitySettings, Settings, load
 
 CPU = torch.device("cpu")
@@ -145,9 +145,7 @@ def test_the_encoder_is_given_all_seeds_and_the_labels_and_no_more(seeds: int, m
     task, _ = toy(1, seeds)
     given, fit = [], RREA.fit
 
-    def watched(
-        self: RREA, pairs: Links, generator: torch.Generator, report: Report = unreported
-    ) -> Embeddings:
+    def watched(self: RREA, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
         given.append(pairs_of(pairs))
         return fit(self, pairs, generator, report)
 

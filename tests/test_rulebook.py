@@ -10,17 +10,17 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from emea.method.compatibility import SMALLEST_WEIGHT, learn_weights, refine
+from emea.candidates.search import search
 from emea.contracts import PluginSettings, Rule
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import PluginError
 from emea.kernels.segments import LOWEST
+from emea.method.compatibility import SMALLEST_WEIGHT, learn_weights, refine
 from emea.method.probability import Scale, clamp, counterparts, most_probable
 from emea.method.rulebook import Rulebook, add_impossible, most_likely
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.settings import Settings, load
-from emea.candidates.search import search
 
 CPU = torch.device("cpu")
 RULES = "em.rules=paris,avoid_conflict"

@@ -186,7 +186,18 @@ def test_same_bytes_in_another_folder_time_zone_and_locale(pairs: tuple[Path, Pa
         ("one", {"TZ": "UTC", "LC_ALL": "C"}),
         ("two", {"TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0", "PYTHONHASHSEED": "7"}),
     ):
-        asked = ["align", *GRAPHS, "--seeds", str(pairs[0]), "--evidence", "structure", "--out", name, "--quiet", *QUICK]
+        asked = [
+            "align",
+            *GRAPHS,
+            "--seeds",
+            str(pairs[0]),
+            "--evidence",
+            "structure",
+            "--out",
+            name,
+            "--quiet",
+            *QUICK,
+        ]
         command(*asked, folder=tmp_path, environment=environment)
         results.append({path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())})
         results[-1].pop("timings.jsonl")

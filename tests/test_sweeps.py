@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import emea
-from emea.method.compatibility import learn_weights, refine
+from emea.candidates.search import search
 from emea.data import Counterparts, Graph, Links, Task
+from emea.method.compatibility import learn_weights, refine
 from emea.method.rounds import Round
 from emea.method.rulebook import Rulebook
 from emea.settings import Settings, load
-from emea.candidates.search import search
 
 CPU = torch.device("cpu")
 CASES = {

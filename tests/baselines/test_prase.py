@@ -15,10 +15,10 @@ from emea.baselines._settling import Settling
 from emea.baselines.prase import PRASE, PRASESettings, nearest_to_each_other
 from emea.contracts import Encoder, PluginSettings, Report, Turn, unreported
 from emea.data import Embeddings, Graph, Links, Task
+from emea.errors import SettingsError
 from emea.evidence.prepared import Claims, ValuedGraph
 from emea.method.rounds import Fitting, Step
 from emea.runs.align import TurnStep
-from emea.errors import SettingsError
 from emea.settings import load
 
 CPU = torch.device("cpu")

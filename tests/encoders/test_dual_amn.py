@@ -28,8 +28,8 @@ from torch import Tensor
 
 from emea.data import Links
 from emea.encoders import dual_amn
-from emea.encoders.dual_amn import DualAMN, DualAMNSettings
 from emea.encoders._training import dropped
+from emea.encoders.dual_amn import DualAMN, DualAMNSettings
 
 CLOSE = 1e-6  # double precision, but for shares of a mean in single precision
 NEIGHBOURS = neighbours_of(SMALL)

@@ -22,8 +22,8 @@ from small_tasks import (
 from torch import Tensor
 
 from emea.data import Links
-from emea.encoders.rrea import RREA, RREASettings
 from emea.encoders._training import dropped
+from emea.encoders.rrea import RREA, RREASettings
 
 CLOSE = 1e-6  # double precision, but for shares of a mean in single precision
 NEIGHBOURS = neighbours_of(SMALL)

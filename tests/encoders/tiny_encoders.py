@@ -40,9 +40,7 @@ def build(name: str, task: Task = TASK, **settings: Any) -> TrainedEncoder[Any]:
     return encoder
 
 
-def fit(
-    encoder: TrainedEncoder[Any], pairs: Links = PAIRS, seed: int = 0, report: Report = unreported
-) -> Embeddings:
+def fit(encoder: TrainedEncoder[Any], pairs: Links = PAIRS, seed: int = 0, report: Report = unreported) -> Embeddings:
     return encoder.fit(pairs, torch.Generator().manual_seed(seed), report)
 
 

@@ -27,9 +27,9 @@ def test_readers_and_settings_succeed_or_raise_our_error(tmp_path: Path) -> None
     for seed in range(CASES):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        started = time.perf_counter()
+        started = time.process_time()  # a busy machine is not a defect
         seen.add(run_case(seed, folder))
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert len(seen) > 0.9 * len(names)
     assert slowest < SECONDS
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -116,6 +117,7 @@ class _Loop:
             links.to(self.device) for links in (given.seeds, given.validation, given.exclusions)
         )
         plugin = plugins.find("encoders", settings.em.encoder, Encoder)
+        _refuse_old_contract(plugin, settings.em.encoder)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
         self.folds = Folds.cut(self.seeds, settings.probability, self.generator)
@@ -185,6 +187,16 @@ class _Loop:
 
     def _certain(self, lesson: _Lesson) -> Links:
         return lesson.known + self.anchors.links
+
+
+def _refuse_old_contract(plugin: type[Encoder[Any]], name: str) -> None:
+    """Name an encoder whose `fit` cannot be called, such as one written for version 0.1.0."""
+    try:
+        inspect.signature(plugin.fit).bind(None, None, None, None)
+    except TypeError:
+        found = inspect.signature(plugin.fit)
+        expected = "fit(self, pairs, generator, report)"
+        raise PluginError(f"encoder '{name}': found fit{found}, expected {expected}") from None
 
 
 def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Report:

@@ -14,11 +14,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from emea.data import Links, Task
-from emea.method.rounds import State
-from emea.runs.folder import CHECKPOINT
 from emea.errors import InputError
 from emea.formats._files import writing
 from emea.method.probability import Scale
+from emea.method.rounds import State
+from emea.runs.folder import CHECKPOINT
 
 FORMAT = 3  # of what is in it
 

@@ -39,7 +39,7 @@ def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
     for side, graph, _ in _sides(task):
         if not len(graph.triples) and (structure_alone or not graph.literals.num_rows):
             held = f"{graph.literals.num_rows:,} literals and no" if graph.literals.num_rows else "no"
-            raise InputError(f"the {side} graph has {held} relation between entities, so structure cannot link anything")
+            raise InputError(f"the {side} graph has {held} relation between entities, so structure can link nothing")
     if not len(task.seeds) and structure_alone:
         raise InputError("there are no known pairs; expected some from --seeds, or from --ratio or --fold with --data")
     if settings.method == EMEA:

@@ -11,12 +11,12 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from emea.contracts import Choice
-from emea.data import Alignment, Links, Reference
-from emea.errors import InputError
 from emea.analysis.evaluation import evaluate
 from emea.analysis.measures import Measures
 from emea.analysis.ranking import Answer, by_probability, by_similarity
+from emea.contracts import Choice
+from emea.data import Alignment, Links, Reference
+from emea.errors import InputError
 from emea.formats import read_pair_names, read_task
 from emea.settings import read_config
 

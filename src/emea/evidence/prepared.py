@@ -13,7 +13,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.data import Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.values import Values, equal_pairs, read_values
 from emea.settings import EvidenceSettings
@@ -157,8 +157,8 @@ def _extended(graph: Graph, values: Values, used: np.ndarray, claims: Claims) ->
         entities=pa.concat_arrays([graph.entities, pa.array(names, graph.entities.type)]),
         relations=pa.concat_arrays([graph.relations, values.attributes]),
         triples=triples,
-        attributes=graph.attributes[:0],
-        literals=LITERAL_SCHEMA.empty_table(),
+        attributes=graph.attributes,
+        literals=graph.literals,
         values=len(used),
         claims=claims,
     )

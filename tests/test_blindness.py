@@ -66,6 +66,7 @@ def hit(task: Task, reference: Links, seed: int) -> float:
     return evaluate(result, Reference(reference)).ranking["all targets"]["probability"].hit_at_1
 
 
+@pytest.mark.slow
 def test_random_names_and_ids_move_hits_no_more_than_the_run_seed(world: tuple[Task, Reference]) -> None:
     task, reference = world
     links = reference.open()

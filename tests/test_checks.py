@@ -1,5 +1,6 @@
 """What is refused or warned of before a run, and what it will take."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from emea.kernels.devices import free_memory
 from emea.runs.checks import check, reachable
 from emea.runs.estimate import Estimate, estimate, fitted
 from emea.settings import load
+from test_values import people
 
 
 def graph(size: int, triples: list[list[int]]) -> Graph:
@@ -82,7 +84,7 @@ def test_a_graph_without_values_beside_one_with_is_doubtful() -> None:
 
 
 def test_the_estimate_counts_values() -> None:
-    task = read_example("world")[0]
+    task, _ = people(60, random.Random(0))
     alone, settings = load(), load(assignments=["evidence.kind=all"])
     graphs = prepare(task, settings.evidence)
     structure, everything = estimate(prepare(task, alone.evidence), alone), estimate(graphs, settings)

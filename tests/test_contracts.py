@@ -31,6 +31,7 @@ from emea.evidence.prepared import Prepared, prepare
 from emea.settings import EvidenceSettings, load
 
 CPU = torch.device("cpu")
+FITTED: dict[str, Embeddings] = {}
 
 
 @pytest.fixture(scope="module")
@@ -107,20 +108,25 @@ def space(task: Task) -> Embeddings:
 class TestEncoder:
     def build(self, name: str, task: Task) -> Encoder[Any]:
         plugin = plugins.find("encoders", name, Encoder)
-        short = {"epochs": 40, "more_epochs": 10}  # of those that train
+        short = {"epochs": 30, "more_epochs": 10, "dimension": 32, "dimensions": (32, 32, 32), "least_pairs": 64}
         settings = plugin.Settings(
             **{key: value for key, value in short.items() if key in plugin.Settings.model_fields}
         )
         return plugin(task, settings, CPU)
 
+    def fitted(self, name: str, task: Task) -> Embeddings:
+        if name not in FITTED:  # the tests of an encoder share a fit
+            FITTED[name] = self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(0))
+        return FITTED[name]
+
     def test_embeds_every_entity_of_both_graphs_in_one_space(self, name: str, task: Task) -> None:
-        embeddings = self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(0))
+        embeddings = self.fitted(name, task)
         assert len(embeddings.source) == len(task.source.entities)
         assert len(embeddings.target) == len(task.target.entities)
         assert embeddings.source.shape[1] == embeddings.target.shape[1]
 
     def test_rows_are_finite_and_of_length_one_or_zero(self, name: str, task: Task) -> None:
-        embeddings = self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(0))
+        embeddings = self.fitted(name, task)
         for side in (embeddings.source, embeddings.target):
             length = side.norm(dim=1)
             assert torch.isfinite(side).all()
@@ -137,7 +143,7 @@ class TestEncoder:
         assert all(isinstance(each, Progress) and each.epoch <= each.epochs for each in reports)
 
     def test_seeds_end_nearer_than_other_pairs(self, name: str, task: Task) -> None:
-        embeddings = self.build(name, task).fit(task.seeds, torch.Generator().manual_seed(0))
+        embeddings = self.fitted(name, task)
         cosine = embeddings.source @ embeddings.target.T
         assert cosine[task.seeds.source, task.seeds.target].mean() > cosine.mean() + 0.1
 

@@ -20,6 +20,7 @@ from emea.method.rounds import Round
 from emea.settings import load
 
 FOLDS = 5
+SMALL = ["encoders.propagation.dimension=32", "encoders.propagation.paths=32", "similarity.candidates=20"]
 
 
 class Watched(Encoder[PluginSettings]):
@@ -33,7 +34,7 @@ class Watched(Encoder[PluginSettings]):
         return 8
 
     def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None:
-        self.inner = Propagation(task, Propagation.Settings(), device)
+        self.inner = Propagation(task, Propagation.Settings(dimension=32, paths=32), device)
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
         self.shown.append(pairs)
@@ -52,7 +53,7 @@ def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int, *more
     monkeypatch.setattr(Watched, "shown", [])
     monkeypatch.setattr(Watched, "since", since)
     encoder = f"em.encoder={Watched.__module__}:Watched"
-    settings = load(assignments=[encoder, f"em.rounds={rounds}", f"probability.folds={FOLDS}", *more])
+    settings = load(assignments=[*SMALL, encoder, f"em.rounds={rounds}", f"probability.folds={FOLDS}", *more])
     for _ in emea.rounds(task, settings):
         pass
     seeds = set(task.seeds.source.tolist())
@@ -83,7 +84,7 @@ def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.Monke
 
 def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:
     task = read_example("world")[0]
-    result = emea.align(task, load(assignments=["em.settled=1.0"]))
+    result = emea.align(task, load(assignments=[*SMALL, "em.settled=1.0"]))
     assert result.last is not None
     assert result.last.number < 6
     assert not torch.isin(result.alignment.source, task.seeds.source).any()
@@ -98,7 +99,7 @@ def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module")
 def first_round() -> tuple[Round, Prepared]:
-    settings = load(assignments=["em.rounds=0"])
+    settings = load(assignments=[*SMALL, "em.rounds=0"])
     prepared = prepare(read_example("world")[0], settings.evidence)
     (only,) = em.rounds(prepared, settings)
     return only, prepared

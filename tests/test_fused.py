@@ -109,6 +109,7 @@ def test_reflected_sum_and_its_gradients(width: int, steep: float, vectors: int)
     assert not bool(total[still].any())
 
 
+@pytest.mark.slow
 def test_reflected_sum_of_an_entity_with_very_many_edges() -> None:
     places = reflections(30, 40, 3600)
     assert int(torch.bincount(places.edges.row).max()) > 17 * LONGEST

@@ -45,7 +45,8 @@ def test_the_relation_table_is_that_of_the_truth_and_only_inside(audit: ModuleTy
 
 def test_labels_are_for_test_sources_and_only_inside(audit: ModuleType, known: tuple[Task, Links]) -> None:
     task, truth = known
-    settings = emea.Settings(em={"rounds": 1})
+    small = {"propagation": {"dimension": 32, "paths": 32}}
+    settings = emea.Settings(em={"rounds": 1}, encoders=small)
     honest = [set(ended.state.labels.source.tolist()) for ended in emea.rounds(task, settings)]
     with audit.test_sources_only(task, truth) as same:
         leaky = [set(ended.state.labels.source.tolist()) for ended in emea.rounds(same, settings)]

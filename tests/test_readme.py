@@ -28,6 +28,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_demo(printed: str) -> None:
     told, shown = figures(README), figures(printed)
     assert set(told[0]) == {"known sources", "strict"}
@@ -39,12 +40,14 @@ def test_the_figures_are_those_of_the_demo(printed: str) -> None:
         assert shown[1][decoding] == pytest.approx(ranks, abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_words_are_those_of_the_demo(printed: str) -> None:
     block = README.partition("and prints how well it does on the other 939:")[2].split("```")[1]
     told, shown = (re.sub(r"[\d.,]+", "#", " ".join(text.split())) for text in (block, printed))
     assert told == shown
 
 
+@pytest.mark.slow
 def test_the_files_are_those_of_the_demo(printed: str) -> None:
     listed = re.findall(r"^  ([\w.]+) +\S", printed.partition("files in")[2], re.M)
     assert len(listed) > 5

@@ -55,7 +55,7 @@ def interrupted(task: Task, folder: Path, after: int) -> None:
             raise Stopped
 
     folder.mkdir()
-    settings = load(assignments=["em.rounds=2"])
+    settings = load(assignments=["em.rounds=2", "encoders.propagation.dimension=32", "encoders.propagation.paths=32"])
     prepared, inputs = prepare(task, settings.evidence), Inputs(example="world")
     with pytest.raises(Stopped):
         run(prepared, settings, folder, inputs=inputs, observers=Observers(stop))
@@ -93,6 +93,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], f
     return {name: (folder / "run" / name).read_bytes() for name in RESULTS}, seconds, folder / "run" / "settings.toml"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", range(KILLS))
 def test_killed_at_a_random_moment(attempt: int, whole: tuple[dict[str, bytes], float, Path], tmp_path: Path) -> None:
     results, seconds, settings = whole

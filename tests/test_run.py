@@ -1,12 +1,15 @@
 """The run folder and the command line, as a user meets them."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import asdict, is_dataclass
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow.csv
 import pytest
@@ -27,20 +30,27 @@ SMALL = ["encoders.propagation.dimension=64", "encoders.propagation.paths=64", "
 QUICK = ["--device", "cpu", *(word for setting in SMALL for word in ("--set", setting))]
 
 
-def command(
-    *arguments: str, folder: Path, code: int = 0, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "emea", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(environment or {})},
-    )
+def command(*arguments: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """What the command prints when it is called in a folder; in this process, which has loaded all it needs."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.object(sys, "argv", ["emea", *arguments]),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    done = subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
+
+
+def process(*arguments: str, folder: Path, environment: dict[str, str]) -> None:
+    """Call the command in a process of its own."""
+    command = [sys.executable, "-m", "emea", *arguments]
+    subprocess.run(command, cwd=folder, check=True, env={**os.environ, **environment})
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +208,7 @@ def test_same_bytes_in_another_folder_time_zone_and_locale(pairs: tuple[Path, Pa
             "--quiet",
             *QUICK,
         ]
-        command(*asked, folder=tmp_path, environment=environment)
+        process(*asked, folder=tmp_path, environment=environment)
         results.append({path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())})
         results[-1].pop("timings.jsonl")
     assert results[0] == results[1]
@@ -235,6 +245,7 @@ def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path
     assert json.loads(as_json.stdout)["reference"] == 989 - 99
 
 
+@pytest.mark.slow
 def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tmp_path: Path) -> None:
     folder = str(benchmark_data / "openea" / "D_Y_15K_V1")
     quick = [*QUICK, "--set", "em.rounds=0", "--set", "encoders.propagation.paths=64", "--top-k", "3"]

@@ -13,6 +13,8 @@ from emea.formats import read_task
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
 
+pytestmark = pytest.mark.slow
+
 # Run in a separate process: prints how much peak memory grew while reading, after reading something small.
 MEASURE = """
 import sys

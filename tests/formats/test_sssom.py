@@ -241,6 +241,7 @@ def test_every_name_is_read_back(tmp_path_factory: pytest.TempPathFactory, names
     assert len(sssom_pydantic.read(path).mappings) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zh_en", "fr_en"])
 def test_fifteen_thousand_links_are_read_back(benchmark_data: Path, tmp_path: Path, name: str) -> None:
     task, _ = read_benchmark(benchmark_data / "dbp15k" / name, ratio=1.0)

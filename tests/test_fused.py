@@ -95,9 +95,7 @@ def drawn_features(entities: int, bundles: int, width: int, steep: float, vector
     return [normal(entities, width, seed=5), directions, *(steep * normal(width, seed=6 + n) for n in range(vectors))]
 
 
-@pytest.mark.parametrize("width", [4, 100])
-@pytest.mark.parametrize("steep", [0.3, 5.0])
-@pytest.mark.parametrize("vectors", [1, 2])
+@pytest.mark.parametrize(("width", "steep", "vectors"), [(4, 0.3, 1), (4, 5.0, 2), (100, 0.3, 2), (100, 5.0, 1)])
 def test_reflected_sum_and_its_gradients(width: int, steep: float, vectors: int) -> None:
     places = reflections(30, 40, 500)
     for parts in (places.edges.parts, places.edges.transposed.parts, places.turned.transposed.parts):

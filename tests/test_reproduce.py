@@ -293,6 +293,7 @@ def test_an_item_measures_only_what_others_have_not(command: Command, tmp_path: 
     assert [(one.seed, one.em.encoder) for one in runs[8:]] == [(2, "rrea")]
 
 
+@pytest.mark.slow
 def test_items_made_together_are_those_made_one_by_one(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", "table2", "times", out=tmp_path / "together", splits="0")
     assert len(runs) == 8

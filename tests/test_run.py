@@ -190,6 +190,7 @@ def test_settings_say_how_to_do_it_again(finished: Path, pairs: tuple[Path, Path
         assert (finished / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_folder_time_zone_and_locale(pairs: tuple[Path, Path], tmp_path: Path) -> None:
     results = []
     for name, environment in (

@@ -131,6 +131,7 @@ def clustered(entities: int, seed: int) -> Tensor:
     return torch.nn.functional.normalize(rows, dim=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # halves on a CPU that has none: torch falls back
 @pytest.mark.parametrize("axes", [64, 128])
 @pytest.mark.parametrize("halves", [False, True])

@@ -24,6 +24,7 @@ def test_counts(benchmark_data: Path, name: str) -> None:
     assert (*sizes, len(task.seeds)) == COUNTS[name]
 
 
+@pytest.mark.slow
 def test_counts_of_the_large_set(benchmark_data: Path) -> None:
     task, reference, detected = read_task(benchmark_data / "contea" / "fr_en", Choice())
     sizes = [(len(graph.entities), len(graph.relations), len(graph.triples)) for graph in (task.source, task.target)]

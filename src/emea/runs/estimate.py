@@ -24,6 +24,7 @@ SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
+TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,13 @@ def _block(settings: Settings, width: int) -> float:
 
 def matrix_rate(features: int, device: torch.device, kind: torch.dtype = torch.float32) -> float:
     """Floating-point operations per second of a matrix product like those of the search."""
-    left, right = (torch.ones(shape, dtype=kind, device=device) for shape in ((512, features), (features, 4096)))
-    product = torch.empty(512, 4096, dtype=kind, device=device)
+    rows, columns = TRIAL
+    left, right = (torch.ones(shape, dtype=kind, device=device) for shape in ((rows, features), (features, columns)))
+    product = torch.empty(rows, columns, dtype=kind, device=device)
     torch.mm(left, right, out=product)
     repeats, started = 5, time.perf_counter()
     for _ in range(repeats):
         torch.mm(left, right, out=product)
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return repeats * 2 * 512 * 4096 * features / (time.perf_counter() - started)
+    return repeats * 2 * rows * columns * features / (time.perf_counter() - started)

@@ -16,7 +16,7 @@ test: .venv/installed-dev
 
 # Kills, memory, large fuzzing, quality on the benchmarks.
 test-slow: .venv/installed-dev
-	$(BIN)/python -m pytest -m slow tests
+	$(BIN)/python -m pytest -m slow --dist load tests
 
 test-all: test test-slow
 

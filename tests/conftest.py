@@ -14,7 +14,7 @@ hypothesis.settings.load_profile("patient")
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
 
-LARGE = {"test_blindness", "test_world"}  # tests whose tensors repay the wait for a second thread
+LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -118,3 +118,12 @@ def test_links_equal_a_count(table: set[Pair], chance: random.Random) -> None:
         assert found.links == len(counted)
         assert found.precision == pytest.approx(right / len(counted) if counted else 0.0)
         assert found.recall == pytest.approx(right / len(known) if known else 0.0)
+
+
+def test_pairs_of_a_reference_that_is_not_one_to_one_are_counted() -> None:
+    found = {(0, 0): 0.9, (1, 1): 0.8, (2, 3): 0.7}
+    known = [(0, 0), (0, 1), (1, 1), (2, 2), (3, 2)]
+    measures = evaluate(answer_of({(0, 0): 1.0}, 4, links=found), Reference(links_of(known)))
+    assert measures.reference == 5
+    assert measures.strict.precision == pytest.approx(2 / 3)
+    assert measures.strict.recall == pytest.approx(2 / 5)

@@ -95,7 +95,7 @@ def test_scores_closer_than_a_millionth_are_tied() -> None:
 def test_a_source_with_two_known_targets_has_a_rank_for_each() -> None:
     scores = {(0, 0): 0.9, (0, 1): 0.7, (0, 2): 0.5}
     best, worst = ranks(answer_of(scores, 3), links_of([(0, 0), (0, 2)]), pool_of(range(3), 3), "score")
-    assert best.tolist() == worst.tolist() == [1.0, 3.0]
+    assert best.tolist() == worst.tolist() == [1.0, 2.0]  # the other true target is no rival
 
 
 def test_measures_of_realistic_ranks_by_hand() -> None:
@@ -201,6 +201,20 @@ def test_pairs_outside_the_candidates_rank_as_in_a_dense_ranking(seed: int) -> N
         assert list(zip(best.tolist(), worst.tolist(), strict=True)) == expected, name
         tied = {pair for pair, (a, b) in zip(inside, expected, strict=True) if a < b}
         assert not tied or {t for _, t in tied} <= {3, 7, 9}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_other_true_targets_are_no_rivals_outside_the_candidates_either(seed: int) -> None:
+    outcome, cosines, forward, known = tail_case(seed)
+    both = sorted({*known, *((s, 2 + (s + 5) % 23) for s, _ in known)})
+    assert sum(pair not in forward for pair in both) > 16
+    scores, pool = {pair: math.log(value) for pair, value in forward.items()}, range(2, 25)
+    expected = [
+        dense_ranks(cosines, scores, (s, t), [other for other in pool if other == t or (s, other) not in both])
+        for s, t in both
+    ]
+    best, worst = ranks(answer(outcome), links_of(both), pool_of(pool, 25), "probability")
+    assert list(zip(best.tolist(), worst.tolist(), strict=True)) == expected
 
 
 def test_twins_outside_the_candidates_are_tied() -> None:

@@ -377,6 +377,20 @@ def test_a_file_beside_the_data_is_never_imported_in_place_of_a_package(tmp_path
     assert "encoder 'nosuch:Model' cannot be imported" in " ".join(done.stderr.split())
 
 
+def test_a_reference_may_repeat_sources_targets_and_pairs(finished: Path, tmp_path: Path) -> None:
+    links = table(finished / "alignment.tsv").to_pylist()[:3]
+    pairs = [(links[0]["source"], links[0]["target"]), (links[0]["source"], links[1]["target"])]
+    pairs += [(links[2]["source"], links[1]["target"]), pairs[0]]
+    (tmp_path / "truth.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    measures = evaluate_run(finished, tmp_path / "truth.tsv")
+    assert measures.reference == 3
+    assert measures.known_sources.recall == pytest.approx(1 / 3)
+    task = emea.read(*GRAPHS)
+    assert len(emea.read_reference(tmp_path / "truth.tsv", task)) == 3
+    with pytest.raises(emea.InputError, match="paired with"):
+        emea.read(*GRAPHS, tmp_path / "truth.tsv")
+
+
 def test_nothing_left_to_measure_is_said(finished: Path, tmp_path: Path) -> None:
     done = command("evaluate", str(finished), "--reference", str(finished / "seeds.tsv"), folder=tmp_path, code=2)
     assert "all of its 99 pairs were given to the run; none is left to measure" in done.stderr

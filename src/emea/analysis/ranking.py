@@ -70,7 +70,8 @@ def ranks(
     """Optimistic and pessimistic rank of each known pair in the pool, [known] each; `outside`, which is the same for
     all decodings, is computed if it is not given.
 
-    Every candidate ranks above every target that is not one; a source without candidates has the worst rank.
+    Every candidate ranks above every target that is not one; a source without candidates has the worst rank. Other
+    true targets of the same source are not rivals.
     """
     score, tied = subject.scores[decoding]
     row = rows_of(subject, known)
@@ -80,7 +81,10 @@ def ranks(
     start = torch.searchsorted(subject.source, known.source)
     count = torch.searchsorted(subject.source, known.source, right=True) - start
     pair, candidate = expand(start, count)  # each known pair beside every candidate of its source
-    inside, rival = pool[subject.target[candidate]], score[candidate]
+    also_true = torch.zeros(len(subject.source), dtype=torch.bool, device=score.device)
+    also_true[row[is_candidate]] = True
+    rivals = ~also_true[candidate] | (candidate == row[pair])
+    inside, rival = pool[subject.target[candidate]] & rivals, score[candidate]
     better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
     as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
     best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
@@ -110,12 +114,18 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
     def tail(links: Links, pools: Tensor) -> Tensor:
         """Among each pool's targets that are not candidates, how many beat each link and how many tie."""
         counts, inside = [], pools.T.float()
+        order_true, true = (
+            torch.argsort(links.source, stable=True),
+            torch.bincount(links.source, minlength=pairs.sources),
+        )
+        first_true = starts(true)
         for source, target in zip(torch.split(links.source, ROWS), torch.split(links.target, ROWS), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
             row, position = expand(first[source], count[source])
             csls[row, pairs.target[order[position]]] = -torch.inf
-            csls.scatter_(1, target[:, None], -torch.inf)
+            row, position = expand(first_true[source], true[source])
+            csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source
             level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float()
             found = ((csls > right + TIED_SIMILARITY).float() @ inside, level @ inside)  # [links, pools] each
             counts.append(torch.stack([each.T for each in found], 2))

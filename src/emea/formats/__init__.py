@@ -28,9 +28,10 @@ def read_graph(path: Path, graph: str | None = None) -> Graph:
     return found
 
 
-def read_pairs(path: Path, source: Graph, target: Graph) -> Links:
-    """The links in a file of pairs of names, or of ids for id files; each entity may have only one counterpart."""
-    return to_links(read_pair_names(path), path, source, target)
+def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:
+    """The links in a file of pairs of names, or of ids for id files. Unless they need not be one-to-one, as those of a
+    reference, an entity with two counterparts is refused."""
+    return to_links(read_pair_names(path), path, source, target, one_to_one=one_to_one)
 
 
 def read_exclusions(path: Path, source: Graph, target: Graph) -> Links:
@@ -122,7 +123,7 @@ def read_benchmark(
 
 def read_reference(path: str | Path, task: Task) -> Reference:
     """The links in a file, sealed: for evaluation only."""
-    return Reference(read_pairs(Path(path), task.source, task.target))
+    return Reference(read_pairs(Path(path), task.source, task.target, one_to_one=False))
 
 
 def _formats() -> Iterator[Format]:

@@ -108,8 +108,9 @@ def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> 
     return Links.build(*(torch.from_numpy(column.copy()) for column in unique.T))
 
 
-def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
-    """The links in a pair reader's table, sorted, without duplicates; each entity may have only one counterpart."""
+def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:
+    """The links in a pair reader's table, sorted, without duplicates; each entity may have only one counterpart, unless
+    the links need not be one-to-one."""
     pairs = pairs.filter(pa.array(~is_excluded(pairs)))
     sources = _positions(pairs, "source", path, source, target)
     targets = _positions(pairs, "target", path, target, source)
@@ -119,8 +120,9 @@ def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
     rows = order[first]
-    _refuse_two_counterparts(pairs, rows, sources[first], path, ("source", "target"))
-    _refuse_two_counterparts(pairs, rows, targets[first], path, ("target", "source"))
+    if one_to_one:
+        _refuse_two_counterparts(pairs, rows, sources[first], path, ("source", "target"))
+        _refuse_two_counterparts(pairs, rows, targets[first], path, ("target", "source"))
     columns = (torch.from_numpy(column[first]) for column in (sources, targets, weights))
     return Links.build(*columns)
 

@@ -45,7 +45,8 @@ def test_named_graphs_are_linked_without_seeds() -> None:
 def test_dbp15k_is_linked_from_few_seeds(ratio: float, floor: float, benchmark_data: Path) -> None:
     task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=ratio, split=10)
     assert reference is not None
-    result = emea.align(task, load(seed=10))
+    # Half the axes of an approximate search cost a fraction of a point and save half of the time.
+    result = emea.align(task, load(seed=10, assignments=["similarity.axes=512"]))
     assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= floor
 
 

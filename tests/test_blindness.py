@@ -33,6 +33,7 @@ def written(task: Task, reference: Reference, folder: Path, settings: Settings) 
     return {name: (folder / name).read_bytes() for name in BLIND_FILES}
 
 
+@pytest.mark.slow
 def test_a_permuted_or_random_reference_changes_no_byte(world: tuple[Task, Reference], tmp_path: Path) -> None:
     task, reference = world
     settings = load(assignments=[*QUICK, "em.rounds=1"])

@@ -68,7 +68,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def finished(pairs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run over the example's files by the command line."""
     folder = tmp_path_factory.mktemp("runs")
-    done = command("align", *GRAPHS, "--seeds", str(pairs[0]), "--out", "run", *QUICK, folder=folder)
+    given = ["--seeds", str(pairs[0]), "--evidence", "structure"]
+    done = command("align", *GRAPHS, *given, "--out", "run", *QUICK, folder=folder)
     assert "links found besides the 99 seeds" in done.stdout
     assert "round 1/1" in done.stderr
     return folder / "run"

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow test-all check bench fuzz format clean
+.PHONY: demo test types quick-tests test-slow test-all check bench fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -11,7 +11,12 @@ demo: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory --jobs 2 types quick-tests
+
+types:
 	$(BIN)/mypy
+
+quick-tests:
 	$(BIN)/python -m pytest -m "not slow"
 
 # Kills, memory, large fuzzing, quality on the benchmarks.

@@ -20,7 +20,7 @@ from emea.method.rounds import Round
 from emea.settings import load
 
 FOLDS = 5
-SMALL = ["encoders.propagation.dimension=32", "encoders.propagation.paths=32", "similarity.candidates=20"]
+SMALL = ["encoders.propagation.dimension=32", "encoders.propagation.paths=32", "similarity.candidates=10"]
 
 
 class Watched(Encoder[PluginSettings]):

@@ -102,7 +102,7 @@ def ranking(best: Tensor, worst: Tensor) -> Ranking:
     """The measures of ranks."""
     rank = (best + worst) / 2
     shared = (best == 1) / (worst - best + 1)
-    return Ranking(*(_mean(values) for values in (rank <= 1, rank <= 10, 1 / rank, rank, shared)))
+    return Ranking(*(average(values) for values in (rank <= 1, rank <= 10, 1 / rank, rank, shared)))
 
 
 def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor], Tensor]:
@@ -134,5 +134,6 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
     return tail
 
 
-def _mean(values: Tensor) -> float:
+def average(values: Tensor) -> float:
+    """The mean; 0 of nothing."""
     return float(values.double().mean()) if len(values) else 0.0

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from emea.analysis.evaluation import realistic_ranks, tested_links
-from emea.analysis.ranking import Answer, by_probability, by_similarity, count_beyond
+from emea.analysis.ranking import Answer, average, by_probability, by_similarity, count_beyond
 from emea.data import Alignment, Candidates, Counterparts, Links, Reference, Task
 from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_best
@@ -31,7 +30,7 @@ def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, floa
     every = torch.ones(pairs.targets, dtype=torch.bool, device=pairs.source.device)
     tail = count_beyond(ended.embeddings, pairs)
     subject = Answer(links, pairs.source, pairs.target, scores, every, given, tail)
-    return {name: _mean(realistic_ranks(subject, reference, POOL, name) <= 1) for name in scores}
+    return {name: average(realistic_ranks(subject, reference, POOL, name) <= 1) for name in scores}
 
 
 def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
@@ -54,10 +53,10 @@ def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
         beliefs = _taken_for_true(every, pairs)
         value = rule.factors(beliefs, outcome.last.embeddings)[torch.isin(every.source, known.source)]
         shares = torch.histc(value.float(), STRIPES, 0, 1) / max(len(value), 1)
-        found[name] = {"mean": _mean(value), "shares": shares.tolist()}
+        found[name] = {"mean": average(value), "shares": shares.tolist()}
     claims = torch.bincount((predicted + given).target, minlength=pairs.targets)
     tested = predicted[torch.isin(predicted.source, known.source)]
-    return {**found, "conflicts": _mean(claims[tested.target] > 1)}
+    return {**found, "conflicts": average(claims[tested.target] > 1)}
 
 
 def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
@@ -65,7 +64,3 @@ def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
     one, none = links.weight.new_ones(len(links), dtype=torch.float64), links.weight.new_zeros
     candidates = replace(pairs, source=links.source, target=links.target, cosine=links.weight)
     return Counterparts(candidates, one, one, none(pairs.sources), none(pairs.targets))
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.double().mean()) if len(values) else 0.0

@@ -34,7 +34,8 @@ def evaluate_run(folder: Path, reference: Path) -> Measures:
     tables = (alignment, candidates, *given, known)
     source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
     links, *known_to_run = (Links.build(source(table["source"]), target(table["target"])) for table in (known, *given))
-    links = links[_first_rows(links.keys(len(target.names)))]  # a pair that is given twice counts once
+    distinct = torch.unique(links.keys(len(target.names)))  # a pair that is given twice counts once
+    links = Links.build(distinct // len(target.names), distinct % len(target.names))
     _refuse_unfit(links, source, target, [alignment, candidates, *given], reference)
     keys = [each.keys(len(target.names)) for each in (links, *known_to_run)]
     if bool(torch.isin(keys[0], torch.cat(keys[1:])).all()):
@@ -51,13 +52,6 @@ def evaluate_run(folder: Path, reference: Path) -> Measures:
     given_links = sum(known_to_run[1:], known_to_run[0])
     subject = Answer(found, pairs.source[order], pairs.target[order], scores, every, given_links)
     return evaluate(subject, Reference(links))
-
-
-def _first_rows(keys: Tensor) -> Tensor:
-    """The first row of each key, in order."""
-    _, group = torch.unique(keys, return_inverse=True)
-    rows = torch.arange(len(keys)).flip(0)
-    return torch.zeros(int(group.max()) + 1 if len(keys) else 0, dtype=torch.int64).scatter_(0, group.flip(0), rows)
 
 
 def _counted(pairs: pa.Table) -> pa.Table:

@@ -117,7 +117,10 @@ def test_blank_nodes_have_no_name_and_no_same_as(tmp_path: Path) -> None:
         lines += [f'_:{side}{number} <http://x.org/name> "node {number}" .' for number in range(10)]
         lines += [f"_:{side}{number} <http://x.org/of> <http://{side}.org/{number}> ." for number in range(10)]
         (tmp_path / f"{side}.nt").write_text("\n".join(lines) + "\n")
-    command("align", "a.nt", "b.nt", "--quiet", *QUICK, folder=tmp_path)
+    command("align", "a.nt", "b.nt", "--quiet", *QUICK, "--out", "named", folder=tmp_path)
+    assert not [row for row in table(tmp_path / "named" / "alignment.tsv").to_pylist() if "_:" in row["source"]]
+    asked = ("--set", "evidence.anonymous=true")
+    command("align", "a.nt", "b.nt", "--quiet", *QUICK, *asked, folder=tmp_path)
     links = table(tmp_path / "run" / "alignment.tsv").to_pylist()
     between_iris = [row for row in links if not row["source"].startswith("_:") and not row["target"].startswith("_:")]
     assert len(links) > len(between_iris) > 20

@@ -151,6 +151,33 @@ class Links:
 
 
 @dataclass(frozen=True, eq=False)
+class Unmatched:
+    """Entities known to have no counterpart."""
+
+    source: Tensor  # [sources] int64
+    target: Tensor  # [targets] int64
+
+    @classmethod
+    def none(cls) -> Unmatched:
+        """No entities."""
+        return cls(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
+
+    def __len__(self) -> int:
+        return len(self.source) + len(self.target)
+
+    def __add__(self, other: Unmatched) -> Unmatched:
+        return Unmatched(torch.cat([self.source, other.source]), torch.cat([self.target, other.target]))
+
+    def swap(self) -> Unmatched:
+        """The same entities seen from the target."""
+        return Unmatched(self.target, self.source)
+
+    def to(self, device: torch.device) -> Unmatched:
+        """The same entities on a device."""
+        return Unmatched(self.source.to(device), self.target.to(device))
+
+
+@dataclass(frozen=True, eq=False)
 class Task:
     """What the method may know: two graphs and the links it was given. It has no test pairs."""
 
@@ -159,6 +186,8 @@ class Task:
     seeds: Links
     validation: Links = field(default_factory=Links.empty)  # used by no default setting
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
+    unmatched: Unmatched = field(default_factory=Unmatched.none)
+    checked: Links = field(default_factory=Links.empty)  # proposed links that were checked: weight 1 right, 0 wrong
 
     def names(self, links: Links | Alignment) -> tuple[pa.Array, pa.Array]:
         """Names of the links' sources, and of their targets."""
@@ -167,7 +196,8 @@ class Task:
 
     def swap(self) -> Task:
         """The same task seen from the target."""
-        return Task(self.target, self.source, self.seeds.swap(), self.validation.swap(), self.exclusions.swap())
+        links = (self.seeds.swap(), self.validation.swap(), self.exclusions.swap())
+        return Task(self.target, self.source, *links, self.unmatched.swap(), self.checked.swap())
 
 
 class Reference:
@@ -237,8 +267,8 @@ class Candidates:
         """Whether each pair is one of the links, [pairs] bool."""
         return torch.isin(self.keys(), links.keys(self.targets))
 
-    def touches(self, links: Links) -> Tensor:
-        """Whether each pair shares an entity with the links, [pairs] bool."""
+    def touches(self, links: Links | Unmatched) -> Tensor:
+        """Whether each pair shares an entity with the links or entities, [pairs] bool."""
         source, target = (self.cosine.new_zeros(size, dtype=torch.bool) for size in (self.sources, self.targets))
         source[links.source] = True
         target[links.target] = True

@@ -50,6 +50,7 @@ class EvidenceSettings(PluginSettings):
         None, description="folder of a sentence-transformers model that compares names"
     )
     local_names: bool = Field(False, description="use the last part of a URI as a name of its entity")
+    anonymous: bool = Field(False, description="also link blank nodes, W3C vocabulary terms and nodes that hold names")
     most_strings: int = Field(100_000, ge=0, description="compare strings for similarity up to this many on a side")
 
     @property
@@ -146,6 +147,9 @@ class MatchingSettings(PluginSettings):
         None, ge=0, le=1, description="keep as many links as possible at this expected precision; unset: all"
     )
     iterations: int = Field(15, ge=1, description="Sinkhorn iterations of the method `transport`")
+    judge: bool = Field(
+        True, description='where values count, judge links by all evidence together, with "none" estimated from it'
+    )
 
 
 class Settings(PluginSettings):
@@ -175,6 +179,11 @@ class Settings(PluginSettings):
     def considered(self) -> int:
         """K: how many counterparts of each entity the rules look at. Values tell more of them apart."""
         return self.compatibility.candidates or (20 if self.evidence.counts_values else 10)
+
+    @property
+    def judges(self) -> bool:
+        """Whether links are judged by values at the end."""
+        return self.matching.judge and self.evidence.counts_values
 
     @property
     def rule_names(self) -> tuple[str, ...]:

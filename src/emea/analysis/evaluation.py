@@ -17,7 +17,8 @@ from emea.analysis.ranking import (
     ranking,
     ranks,
 )
-from emea.data import Links, Reference
+from emea.data import Candidates, Counterparts, Links, Reference
+from emea.kernels.joins import lookup
 from emea.method.rounds import Outcome
 
 
@@ -48,7 +49,7 @@ def answer(outcome: Outcome) -> Answer:
     else:
         scores = {
             "csls": by_similarity(pairs.similarity),
-            "transport": by_probability(last.believed.forward),
+            "transport": by_probability(_at(pairs, last.believed)),
             "probability": by_probability(outcome.counterparts.forward),
         }
     device = pairs.source.device
@@ -56,6 +57,15 @@ def answer(outcome: Outcome) -> Answer:
     linkable = outcome.prepared.graphs.target.linkable.to(device)
     tail = None if last is None else count_beyond(last.embeddings, pairs)
     return Answer(outcome.alignment, pairs.source, pairs.target, scores, linkable, given, tail)
+
+
+def _at(pairs: Candidates, believed: Counterparts) -> Tensor:
+    """What the encoder believes about the pairs, [pairs]; nothing about those that it did not propose."""
+    if len(believed.candidates) == len(pairs):
+        return believed.forward
+    keys, order = torch.sort(believed.candidates.keys())
+    row = lookup(keys, pairs.keys())
+    return torch.where(row >= 0, believed.forward[order[row.clamp(min=0)]], 0.0)
 
 
 def realistic_ranks(subject: Answer, reference: Reference, pool: str, decoding: str) -> Tensor:

@@ -65,6 +65,7 @@ class Measures:
     reference: int  # links in the reference that the run was not given
     ranking: dict[str, dict[str, Ranking]]  # by pool of targets ("test targets", "all targets") and decoding
     alignment: Alignments
+    complete: bool = False  # whether the reference names every true link, so that the strict reading is the one to trust
 
     @property
     def strict(self) -> LinkMeasures:
@@ -80,6 +81,13 @@ class Measures:
         """As metrics.json has it, with names spelled out: hit@1, calibration error."""
         found: dict[str, Any] = spelled_out(self)
         return found
+
+    @property
+    def readings(self) -> tuple[tuple[str, LinkMeasures], ...]:
+        """Both readings with what they count, the one to trust first."""
+        known = ("known sources: links whose source occurs in the reference", self.known_sources)
+        strict = ("strict: all links", self.strict)
+        return (strict, known) if self.complete else (known, strict)
 
 
 def spelled_out(value: Any) -> Any:

@@ -32,6 +32,10 @@ ITEMS = [name.replace("_", "-") for name in plugins.names("reproduce")]
 def evaluate(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     reference: Annotated[Path, typer.Option(help="True pairs: two columns, source and target.")],
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="The pairs are all there are: links from other sources are wrong."),
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Plot reliability, and precision against recall: .svg, .png, .html or .json.")
     ] = None,
@@ -43,7 +47,7 @@ def evaluate(
     from emea.report.figures import reliability_plot, save_plot
     from emea.runs.finished import evaluate_run
 
-    measures = evaluate_run(folder, reference)
+    measures = evaluate_run(folder, reference, complete=complete)
     if plot is not None:
         save_plot(reliability_plot(measures), plot)
     if as_json:

@@ -47,6 +47,10 @@ class GraphOptions:
     ] = None
     target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None
     seeds: Seeds = None
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="Checked links, as a file of pairs or a run's folder: right, `Not`, or no counterpart."),
+    ] = None
     data: Data = None
     ratio: Ratio = None
     split: Annotated[

@@ -74,16 +74,12 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> N
 def show_measures(measures: Measures) -> None:
     """Precision and recall of the links, and the ranks of the true ones."""
     table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
-    known, strict = measures.known_sources, measures.strict
-    for reading, meaning in (
-        (known, "known sources: links whose source occurs in the reference"),
-        (strict, "strict: all links"),
-    ):
+    for meaning, reading in measures.readings:
         figures = (reading.precision, reading.recall, reading.f1, reading.calibration_error)
         table.add_row(f"{reading.links:,}", *(f"{figure:.3f}" for figure in figures), meaning)
     out.print(f"\nagainst {measures.reference:,} true links that were not given:", highlight=False)
     out.print(table)
-    show_curve(known)
+    show_curve(measures.readings[0][1], "strict" if measures.complete else "known sources")
     table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
     for pool, decodings in measures.ranking.items():
         for decoding, ranks in decodings.items():
@@ -92,10 +88,10 @@ def show_measures(measures: Measures) -> None:
     out.print(table)
 
 
-def show_curve(links: LinkMeasures) -> None:
+def show_curve(links: LinkMeasures, reading: str) -> None:
     """What is left if only the surest links are accepted."""
     shown = 0
-    table = Table("known sources, confidence from", "links", "precision", "recall", box=None)
+    table = Table(f"{reading}, confidence from", "links", "precision", "recall", box=None)
     for least in (0.99, *LEVELS, 0.0):
         accepted = [point for point in links.curve if point.confidence >= least]
         if accepted and accepted[-1].links > shown:

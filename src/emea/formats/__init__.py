@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import pyarrow as pa
+import torch
 
 from emea import plugins
 from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, TaskReader
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._files import suffix
-from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links
+from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
+DECISIONS = ("decisions.sssom.tsv", "decisions.tsv")  # in the folder of a run
 
 
 def read_graph(path: Path, graph: str | None = None) -> Graph:
@@ -37,6 +40,41 @@ def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = T
 def read_exclusions(path: Path, source: Graph, target: Graph) -> Links:
     """The links that a file of pairs marks as wrong, such as SSSOM rows with the modifier `Not`."""
     return to_exclusions(read_pair_names(path), path, source, target)
+
+
+def read_known(path: Path, source: Graph, target: Graph) -> Task:
+    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart."""
+    pairs = read_pair_names(path)
+    said = pairs, path, source, target
+    return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
+
+
+def read_decisions(path: Path, task: Task) -> Task:
+    """The task with decisions about proposed links, from a file of pairs or from the folder of a run: right ones become
+    seeds, and all of them teach how far to trust confidence. A decision takes precedence over a seed."""
+    path = _decided_in(path)
+    known = read_known(path, task.source, task.target)
+    width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
+    kept = ~(torch.isin(task.seeds.source, right.source) | torch.isin(task.seeds.target, right.target))
+    kept &= ~torch.isin(task.seeds.keys(width), wrong.keys(width))
+    kept &= ~(torch.isin(task.seeds.source, alone.source) | torch.isin(task.seeds.target, alone.target))
+    return replace(
+        task,
+        seeds=task.seeds[kept] + right,
+        exclusions=task.exclusions + wrong,
+        unmatched=task.unmatched + alone,
+        checked=right + Links(wrong.source, wrong.target, torch.zeros(len(wrong))),
+    )
+
+
+def _decided_in(path: Path) -> Path:
+    """The file of decisions: the path itself, or the one in the folder of a run."""
+    if not path.is_dir():
+        return path
+    for name in DECISIONS:
+        if (path / name).exists():
+            return path / name
+    raise InputError(f"{path} holds no decisions; expected a file {' or '.join(DECISIONS)} in it")
 
 
 def read_pair_names(path: Path) -> pa.Table:
@@ -103,8 +141,7 @@ def read(source: str | Path, target: str | Path, seeds: str | Path | None = None
     first, second = read_graph(Path(source)), read_graph(Path(target))
     if seeds is None:
         return Task(first, second, Links.empty())
-    known, wrong = read_pairs(Path(seeds), first, second), read_exclusions(Path(seeds), first, second)
-    return Task(first, second, known, exclusions=wrong)
+    return read_known(Path(seeds), first, second)
 
 
 def read_benchmark(

@@ -13,7 +13,7 @@ import torch
 from emea.contracts import Choice
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError
-from emea.formats import read_exclusions, read_pairs
+from emea.formats import read_known
 from emea.formats._columns import release
 
 NamePairs = tuple[pa.Array, pa.Array]  # source and target names
@@ -45,11 +45,11 @@ def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: P
     if choice.seeds is not None or not len(known):
         if choice.ratio is not None:
             raise InputError(f"{folder} has no links to split by --ratio {choice.ratio}; expected --seeds or neither")
-        seeds, wrong = Links.empty(), Links.empty()
+        task = Task(source, target, Links.empty())
         if choice.seeds is not None:
-            seeds, wrong = (read_given(choice.seeds, source, target) for read_given in (read_pairs, read_exclusions))
-        rest = Reference(without(known, seeds, len(target.entities))) if len(known) else None
-        return Task(source, target, seeds, exclusions=wrong), rest
+            task = read_known(choice.seeds, source, target)
+        rest = Reference(without(known, task.seeds, len(target.entities))) if len(known) else None
+        return task, rest
     if choice.ratio is None:
         raise InputError(f"{folder} does not say which of its {len(known):,} links are seeds: give --ratio or --seeds")
     seeds, validation, reference = split(source, target, known, choice.ratio, choice.split)

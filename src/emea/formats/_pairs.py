@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
-from emea.data import Graph, Links
+from emea.data import Graph, Links, Unmatched
 from emea.errors import InputError
 from emea.formats._files import BREAK
 
@@ -36,11 +37,11 @@ class PairColumns:
     def add(
         self, source: str, target: str, weight: float = 1.0, *, excluded: bool = False, line: int | None = None
     ) -> None:
-        """Add a pair, and its line if known."""
+        """Add a pair, and its line if known; an empty name says that the other one has no counterpart."""
         self._sources.append(source)
         self._targets.append(target)
         self._weights.append(weight)
-        self._excluded.append(excluded)
+        self._excluded.append(excluded or not (source and target))
         if line is not None:
             self._lines.append(line)
 
@@ -52,7 +53,7 @@ class PairColumns:
         """The table; an error if the file holds only rows other than the expected ones."""
         for row, pair in enumerate(zip(self._sources, self._targets, strict=True)):
             for name in pair:
-                if not name or BREAK.search(name):
+                if not any(pair) or BREAK.search(name):
                     where = f"line {self._lines[row]}" if self._lines else f"pair {row + 1}"
                     raise InputError(
                         f"{path}, {where}: found the name {name!r}, expected a non-empty name without tabs or newlines"
@@ -89,6 +90,11 @@ def is_excluded(pairs: pa.Table) -> np.ndarray:
     return np.asarray(pairs["excluded"].to_numpy(), dtype=bool)
 
 
+def is_unmatched(pairs: pa.Table) -> np.ndarray:
+    """Which rows say that an entity has no counterpart, [rows] bool: those with one name only."""
+    return np.asarray(pc.or_(pc.equal(pairs["source"], ""), pc.equal(pairs["target"], "")).to_numpy(), dtype=bool)
+
+
 def needed_columns(pairs: pa.Table) -> pa.Table:
     """Source and target, with weight and excluded only if they are needed."""
     excluded = is_excluded(pairs)
@@ -102,10 +108,20 @@ def needed_columns(pairs: pa.Table) -> pa.Table:
 
 def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
     """The links that a pair reader's table excludes, sorted, without duplicates."""
-    pairs = pairs.filter(pa.array(is_excluded(pairs)))
+    pairs = pairs.filter(pa.array(is_excluded(pairs) & ~is_unmatched(pairs)))
     columns = _positions(pairs, "source", path, source, target), _positions(pairs, "target", path, target, source)
     unique = np.unique(np.stack(columns, axis=1), axis=0)
     return Links.build(*(torch.from_numpy(column.copy()) for column in unique.T))
+
+
+def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Unmatched:
+    """The entities that a pair reader's table says to have no counterpart."""
+    alone = pairs.filter(pa.array(is_unmatched(pairs)))
+    sides = []
+    for column, graph, other in (("source", source, target), ("target", target, source)):
+        rows = alone.filter(pc.not_equal(alone[column], ""))
+        sides.append(torch.from_numpy(np.unique(_positions(rows, column, path, graph, other))))
+    return Unmatched(*sides)
 
 
 def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:

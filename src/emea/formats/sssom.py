@@ -68,11 +68,12 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             subject, predicate, found = (mappings.expand(row[slot], line) for slot in REQUIRED)
             if predicate not in EQUAL:
                 columns.skip(row["predicate_id"])
-            elif NO_TERM in (subject, found):
-                columns.skip("no counterpart")
             else:
                 weight = checked_weight(row.get("confidence", "1"), f"{path}, line {line}")
-                source, target = (_name(row, side, mappings, line) for side in SIDES)
+                source, target = (
+                    "" if expanded == NO_TERM else _name(row, side, mappings, line)
+                    for side, expanded in zip(SIDES, (subject, found), strict=True)
+                )
                 columns.add(source, target, weight, excluded=row.get("predicate_modifier") == "Not", line=line)
         return columns.build(path, "rows with owl:sameAs or skos:exactMatch")
 

@@ -20,6 +20,7 @@ from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
 from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
 from emea.method.folds import Folds, hide_labels
+from emea.method.judge import judge
 from emea.method.matching import Calibration, match, mutual_best
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State
@@ -59,10 +60,16 @@ def rounds(
 
 
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
-    """The alignment that the last round leads to, its confidence calibrated on the seeds hidden in recent rounds."""
+    """The alignment that the last round leads to: judged anew where there are values to judge by; by structure alone,
+    with confidence calibrated on the seeds hidden in recent rounds."""
+    believed = widen(last.agreed, last.believed)
+    if settings.judges:
+        believed, absence = judge(prepared, believed, last.embeddings, settings.evidence)
+        return Outcome(
+            prepared, settings, match(believed, Calibration.none(), settings.matching), believed, last, absence
+        )
     tried = last.state.trials
     recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
-    believed = widen(last.agreed, last.believed)
     alignment = match(believed, Calibration(tried[recent, 1:]), settings.matching)
     return Outcome(prepared, settings, alignment, believed, last)
 
@@ -116,6 +123,7 @@ class _Loop:
         self.seeds, self.validation, self.exclusions = (
             links.to(self.device) for links in (given.seeds, given.validation, given.exclusions)
         )
+        self.unmatched = given.unmatched.to(self.device)
         plugin = plugins.find("encoders", settings.em.encoder, Encoder)
         _refuse_old_contract(plugin, settings.em.encoder)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
@@ -148,7 +156,10 @@ class _Loop:
         embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
         nearest = search(embeddings, settings.similarity, self.generator)
-        candidates = nearest[~(nearest.touches(self._certain(lesson)) | nearest.among(self.exclusions))]
+        closed = (
+            nearest.touches(self._certain(lesson)) | nearest.touches(self.unmatched) | nearest.among(self.exclusions)
+        )
+        candidates = nearest[~closed]
         scale = state.scale
         if len(lesson.fitted_to):
             both_ways = self.rules.both_ways

@@ -119,6 +119,11 @@ class Calibration:
         if float(self.parameters[1]) < SMALLEST_SLOPE:
             self.parameters = _fit_line(evidence, right, slope=SMALLEST_SLOPE)
 
+    @classmethod
+    def none(cls) -> Calibration:
+        """Confidence as it is."""
+        return cls(torch.zeros(0, 2))
+
     def __call__(self, confidence: Tensor) -> Tensor:
         """Calibrated confidence, same shape."""
         offset, slope = self.parameters

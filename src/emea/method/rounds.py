@@ -118,6 +118,15 @@ class Fitting:
     state: Callable[[], State] | None  # from which a run can resume in the middle of this fit, if it can
 
 
+@dataclass(frozen=True)
+class Absence:
+    """How many sources have no counterpart, as estimated without known pairs."""
+
+    share: float  # π₀: of the sources; an upper bound
+    linked: float  # F₀: of those, how many would be linked all the same
+    sources: int  # that may be linked
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What a method found: the alignment, the beliefs behind it, and the last round of the loop."""
@@ -127,3 +136,4 @@ class Outcome:
     alignment: Alignment  # seeds not included
     counterparts: Counterparts  # final beliefs about all candidates
     last: Round | None  # None for a baseline
+    absence: Absence | None = None  # how many sources have no counterpart, where that was estimated

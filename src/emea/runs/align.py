@@ -63,7 +63,13 @@ def _baseline(prepared: Prepared, settings: Settings, observers: Observers) -> O
     prepared.require_known()
     device = torch.device("cpu" if settings.device == "mps" else settings.device)  # mps has no float64
     given, plugin = prepared.given, plugins.find("baselines", settings.method, Baseline)
-    task = replace(prepared.graphs, seeds=prepared.known, validation=given.validation, exclusions=given.exclusions)
+    task = replace(
+        prepared.graphs,
+        seeds=prepared.known,
+        validation=given.validation,
+        exclusions=given.exclusions,
+        unmatched=given.unmatched,
+    )
     system = plugin(task, settings.plugin_settings("baselines", settings.method), device)
     number, started = 0, time.perf_counter()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from emea.formats import read_pair_names, read_task
 from emea.settings import read_config
 
 
-def evaluate_run(folder: Path, reference: Path) -> Measures:
-    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank."""
+def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Measures:
+    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank. The
+    reference is complete if that is said, or if it names every source."""
     if not (folder / "settings.toml").exists():
         raise InputError(f"{folder} is not a run folder: it has no settings.toml")
     described = read_config(folder / "settings.toml", "run")
@@ -51,7 +53,8 @@ def evaluate_run(folder: Path, reference: Path) -> Measures:
     every = torch.ones(max(len(target.names), int(described["targets"])), dtype=torch.bool)
     given_links = sum(known_to_run[1:], known_to_run[0])
     subject = Answer(found, pairs.source[order], pairs.target[order], scores, every, given_links)
-    return evaluate(subject, Reference(links))
+    whole = complete or len(torch.unique(links.source)) >= int(described["sources"])
+    return replace(evaluate(subject, Reference(links)), complete=whole)
 
 
 def _counted(pairs: pa.Table) -> pa.Table:

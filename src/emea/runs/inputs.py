@@ -24,6 +24,7 @@ class Inputs(BaseModel):
     data: Path | None = None
     example: str | None = None
     seeds: Path | None = None
+    decisions: Path | None = None
     ratio: float | None = None
     split: int = 0
     fold: int | None = None
@@ -49,7 +50,7 @@ class Inputs(BaseModel):
 
     def absolute(self) -> Inputs:
         """The same with absolute paths."""
-        paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds")}
+        paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds", "decisions")}
         return self.model_copy(update={name: path.resolve() for name, path in paths.items() if path is not None})
 
     def check(self) -> None:
@@ -63,7 +64,7 @@ class Inputs(BaseModel):
                 raise SettingsError("expected two graph files, or --data FOLDER")
             if self.ratio is not None or self.fold is not None:
                 raise SettingsError("--ratio and --fold require --data")
-        for path in filter(None, (self.source, self.target, self.data, self.seeds)):
+        for path in filter(None, (self.source, self.target, self.data, self.seeds, self.decisions)):
             if not path.exists():
                 raise InputError(f"{path} does not exist; expected a {'folder' if path == self.data else 'file'}")
         if self.source is not None and self.target is not None and self.source.samefile(self.target):
@@ -72,18 +73,23 @@ class Inputs(BaseModel):
     def read(self) -> tuple[Task, Reference | None, str | None]:
         """The task, its sealed links if they are known, and one line on which layout a folder was found to have."""
         from emea.examples import read_example
-        from emea.formats import read, read_task
+        from emea.formats import read, read_decisions, read_task
 
         self.check()
+        reference: Reference | None = None
+        detected: str | None = None
         if self.example is not None:
-            task, sealed = read_example(self.example)
-            return task, sealed, None
-        if self.data is not None:
-            task, reference, detected = read_task(self.data, Choice(self.ratio, self.split, self.fold, self.seeds))
-            return task, reference, f"{self.data.name}: {detected}"
-        assert self.source is not None
-        assert self.target is not None
-        return read(self.source, self.target, self.seeds), None, None
+            task, reference = read_example(self.example)
+        elif self.data is not None:
+            task, reference, layout = read_task(self.data, Choice(self.ratio, self.split, self.fold, self.seeds))
+            detected = f"{self.data.name}: {layout}"
+        else:
+            assert self.source is not None
+            assert self.target is not None
+            task = read(self.source, self.target, self.seeds)
+        if self.decisions is not None:
+            task = read_decisions(self.decisions, task)
+        return task, reference, detected
 
     def table(self) -> dict[str, Any]:
         """The table `run`."""

@@ -1,0 +1,172 @@
+"""Which attributes of two graphs correspond, and how well two entities agree in each field of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from emea.evidence.descriptions import Description
+from emea.evidence.similarity import Similarity
+from emea.evidence.values import Values
+from emea.kernels.limits import VALUE_BLOCK
+from emea.kernels.ranges import spread
+
+LEVELS = np.array([1.0, 0.99, 0.93, 0.87, 0.8, 0.7, 0.55])  # similarities from which a pair has level 0, 1, …
+KILOMETRES = np.array([15.0, 60.0, 150.0, 400.0, 1000.0])  # distances from which a pair has level 1, 2, …
+RADIUS = 6371.0  # of the Earth, in kilometres
+UNKNOWN = -1  # the level of a pair of which one has no value
+MOST_VALUES = 16  # of an entity in a field that are compared with those of another
+AGREE = 0.85  # similarity of values that count as agreeing when attributes are matched
+FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
+LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
+MOST_LINKS = 4000  # from which the correspondence of attributes is learned
+SURE = 50.0  # times more often than by chance: attributes that agree so often correspond in any case
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Attributes that correspond, in groups: the fields in which entities are compared."""
+
+    source: np.ndarray  # [attributes] field, −1 if nothing corresponds
+    target: np.ndarray  # [attributes]
+    count: int
+
+    def within(self, side: int) -> Fields:
+        """The same for comparing entities of one graph with each other."""
+        own = (self.source, self.target)[side]
+        return Fields(own, own, self.count)
+
+
+class Comparison:
+    """Compares entities of two graphs, or of a graph with itself."""
+
+    def __init__(self, first: Description, second: Description) -> None:
+        self.sides = (first, second)
+        self.similar = Similarity(first.values.forms, second.values.forms)
+        self.width = max(1, len(second.values.forms))
+        self.known = np.empty(0, dtype=np.int64), np.empty(0)  # pairs of forms by key, and their similarity
+
+    def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Of pairs of forms, each computed once."""
+        key, index = np.unique(one * self.width + other, return_inverse=True)
+        new = key[~np.isin(key, self.known[0], assume_unique=True)]
+        if len(new):
+            found = self.similar(np.stack([new // self.width, new % self.width], 1))
+            keys = np.concatenate([self.known[0], new])
+            order = np.argsort(keys)
+            self.known = keys[order], np.concatenate([self.known[1], found])[order]
+        similarity: np.ndarray = self.known[1][np.searchsorted(self.known[0], key)][index.ravel()]
+        return similarity
+
+    def fields(self, links: np.ndarray, draw: np.random.Generator) -> Fields:
+        """Attributes correspond if linked entities agree in them more often than entities at random."""
+        links = links[:: max(1, math.ceil(len(links) / MOST_LINKS))]
+        shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
+        (both, agree), (others, by_chance) = (self._agreement(pairs) for pairs in (links, shuffled))
+        m, u = (agree + 0.5) / (both + 1), (by_chance + 0.5) / (others + 1)
+        kept = (both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING) & (m > 2 * u)
+        gain = np.where(kept, both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
+        best = [(gain > 0) & (gain >= gain.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
+        first, second = np.nonzero(best[0] | best[1] | (kept & (m / u > SURE)))
+        sizes = gain.shape
+        graph = coo_matrix((np.ones(len(first)), (first, sizes[0] + second)), (sum(sizes), sum(sizes)))
+        _, component = connected_components(graph, directed=False)
+        groups = np.unique(component[first])
+        place = np.searchsorted(groups, component).clip(max=max(0, len(groups) - 1))
+        field = np.where(np.isin(component, groups), place, -1)
+        return Fields(field[: sizes[0]], field[sizes[0] :], len(groups))
+
+    def _agreement(self, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many links have both attributes, and how many of these agree, [attributes, attributes]."""
+        first, second = (
+            _Held.build(side.values, len(side.linkable), FIRST_VALUES, by_attribute=True) for side in self.sides
+        )
+        row, one, other = _crossed(first, second, links)
+        sizes = len(self.sides[0].values.attributes), len(self.sides[1].values.attributes)
+        kind = first.attribute[one] * sizes[1] + second.attribute[other]
+        similarity = self.similarity(first.value[one], second.value[other])
+        key, index = np.unique(row * math.prod(sizes) + kind, return_inverse=True)
+        most = np.zeros(len(key))
+        np.maximum.at(most, index.ravel(), similarity)
+        kind = key % max(1, math.prod(sizes))
+        both, agree = (np.bincount(kind, weight, math.prod(sizes)) for weight in (np.ones(len(key)), most >= AGREE))
+        return both.reshape(sizes), agree.reshape(sizes)
+
+    def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
+        """How well the pairs agree in each field and in position, [pairs, fields + 1]: 0 is best, UNKNOWN if either has
+        no value; and how much more frequent than usual the values are in which they are equal, as a logarithm summed
+        over the fields, [pairs]."""
+        found = np.full((len(pairs), fields.count + 1), UNKNOWN, dtype=np.int8)
+        frequent = np.zeros(len(pairs))
+        for field in range(fields.count):
+            first, second = (
+                _Held.build(side.values, len(side.linkable), MOST_VALUES, wanted=groups == field)
+                for side, groups in zip(self.sides, (fields.source, fields.target), strict=True)
+            )
+            most, rarest = np.full(len(pairs), -1.0), np.full(len(pairs), np.inf)
+            holders = np.bincount(second.value, minlength=self.width)
+            for rows in _blocks(first, second, pairs):
+                row, one, other = _crossed(first, second, pairs[rows])
+                value = second.value[other]
+                similarity = self.similarity(first.value[one], value)
+                np.maximum.at(most[rows], row, similarity)
+                equal = similarity >= 1.0
+                np.minimum.at(rarest[rows], row[equal], holders[value[equal]])
+            known, equal = most >= 0, np.isfinite(rarest)
+            found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
+            frequent[equal] += np.log(rarest[equal] / holders[holders > 0].mean())
+        found[:, -1] = self._distance(pairs)
+        return found, frequent
+
+    def _distance(self, pairs: np.ndarray) -> np.ndarray:
+        """Level of the distance between the two, [pairs]; UNKNOWN if either has no position."""
+        one, other = (np.radians(side.position[column]) for side, column in zip(self.sides, pairs.T, strict=True))
+        haversine = (
+            np.sin((other[:, 0] - one[:, 0]) / 2) ** 2
+            + np.cos(one[:, 0]) * np.cos(other[:, 0]) * np.sin((other[:, 1] - one[:, 1]) / 2) ** 2
+        )
+        away = 2 * RADIUS * np.arcsin(np.sqrt(haversine.clip(0, 1)))
+        return np.where(np.isnan(away), UNKNOWN, np.searchsorted(KILOMETRES, away, side="right"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A graph's values by entity, at most so many of each entity, or of each of its attributes."""
+
+    attribute: np.ndarray
+    value: np.ndarray
+    start: np.ndarray  # [entities]
+    count: np.ndarray  # [entities]
+
+    @classmethod
+    def build(
+        cls, values: Values, entities: int, most: int, wanted: np.ndarray | None = None, *, by_attribute: bool = False
+    ) -> _Held:
+        """Index the values, or those of wanted attributes, [attributes] bool."""
+        rows = np.arange(len(values.entity)) if wanted is None else np.flatnonzero(wanted[values.attribute])
+        rows = rows[np.lexsort((values.value[rows], values.attribute[rows], values.entity[rows]))]
+        by = values.entity[rows] * (len(values.attributes) + 1) + (values.attribute[rows] if by_attribute else 0)
+        rows = rows[np.arange(len(rows)) - np.searchsorted(by, by) < most]
+        count = np.bincount(values.entity[rows], minlength=entities)
+        return cls(values.attribute[rows], values.value[rows], np.cumsum(count) - count, count)
+
+
+def _blocks(first: _Held, second: _Held, pairs: np.ndarray) -> Iterator[slice]:
+    """Parts of the pairs with few enough values to be crossed at a time."""
+    ends = np.cumsum(first.count[pairs[:, 0]] * second.count[pairs[:, 1]])
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.unique([0, *np.searchsorted(ends, np.arange(VALUE_BLOCK, max(total, 1), VALUE_BLOCK)), len(pairs)])
+    yield from (slice(begin, end) for begin, end in pairwise(cuts.tolist()))
+
+
+def _crossed(first: _Held, second: _Held, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each value of a pair's source with each of its target: row of the pair, and positions of both values."""
+    row, one = spread(first.start[pairs[:, 0]], first.count[pairs[:, 0]])
+    again, other = spread(second.start[pairs[row, 1]], second.count[pairs[row, 1]])
+    return row[again], one[again], other

@@ -1,0 +1,225 @@
+"""A mixture of matched and unmatched pairs (Fellegi and Sunter 1969), estimated without any known pair.
+
+How evidence is distributed over unmatched pairs is read off the graphs: two entities of one graph are different ones.
+How it is distributed over matched pairs, and how many there are, follows by EM under "one counterpart or none".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN
+from emea.method.support import SUPPORT, Support
+
+ITERATIONS = 15
+EVERY = 3  # iterations after which support by neighbours is counted anew
+DAMPING = 0.5
+START = 0.8  # probability of the pairs that the loop links
+BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
+SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of all kinds
+MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
+FREQUENCY = 0.9  # exponent of the frequency of equal values
+INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs within a graph show
+TOP_PRIOR = 0.1  # unmatched pairs assumed beyond the best that was seen
+KIND_RANGE = (-5.0, 2.0)  # of what kinds say
+SHARE_RANGE = (0.01, 0.98)  # of the entities that have a counterpart
+SHARE_PRIOR = 5.0  # entities of a kind for which this share is that of all
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Evidence about pairs of entities."""
+
+    levels: np.ndarray  # [pairs, fields] 0 is best, UNKNOWN says nothing
+    frequent: np.ndarray  # [pairs] how much more frequent than usual the equal values are, as a logarithm
+    kind: np.ndarray  # [pairs] of the source, 0 if unknown
+    weight: np.ndarray  # [pairs] how many pairs each stands for
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the mixture is estimated from."""
+
+    pairs: np.ndarray  # [pairs, 2] between the graphs
+    evidence: Pairs
+    target_kind: np.ndarray  # [pairs], 0 if unknown
+    belief: np.ndarray  # [pairs] of the loop
+    decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
+    random_kind: np.ndarray  # [random pairs] of the source; none of these pairs is one of those above
+    within: Pairs  # pairs of different entities of one graph
+    support: Support  # for the pairs, then the random ones
+    sources: np.ndarray  # [kinds] entities that may be linked
+    targets: np.ndarray  # [kinds]
+    sizes: tuple[int, int]  # entities of both graphs
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the mixture says."""
+
+    probability: np.ndarray  # [pairs] that the pair is the same entity
+    odds: np.ndarray  # [pairs] logarithm of the odds against "none", before entities compete
+    speaking: np.ndarray  # [pairs] in how many ways the evidence speaks for the pair
+
+
+def estimate(sample: Sample, start: np.ndarray) -> Estimate:
+    """The probability of each pair, from the probabilities at the start."""
+    mixture = _Mixture(sample)
+    probability = mixture.fixed(start)
+    for iteration in range(ITERATIONS):
+        if iteration % EVERY == 0:
+            support = sample.support.levels(probability)
+        odds, speaking = mixture.odds(probability, support)
+        found = mixture.fixed(competing(sample.pairs, odds, sample.sizes))
+        probability = DAMPING * probability + (1 - DAMPING) * found
+    return Estimate(found, odds, speaking)
+
+
+def competing(pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
+    """p = z / (1 + Σ z of the source + Σ z of the target − z): an entity has one counterpart or none, [pairs]."""
+    z = np.exp(odds.clip(-50, 30))
+    totals = (np.bincount(column, z, size)[column] for column, size in zip(pairs.T, sizes, strict=True))
+    probability: np.ndarray = z / (1 + sum(totals) - z)
+    return probability
+
+
+class _Mixture:
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.kinds = len(sample.sources)
+        fields = sample.evidence.levels.shape[1]
+        self.depth = [len(LEVELS) + 1] * (fields - 1) + [len(KILOMETRES) + 1]
+        within = sample.within
+        self.unmatched = [
+            self._shares(within.levels[:, field], within.weight, within.kind, depth, UNMATCHED_PRIOR)
+            for field, depth in enumerate(self.depth)
+        ]
+        self.valued = (sample.evidence.levels != UNKNOWN).any(1)
+        # pairs that are not listed: how many of each kind, and how many a random pair stands for
+        listed = np.bincount(sample.evidence.kind, minlength=self.kinds)
+        drawn = np.maximum(1, np.bincount(sample.random_kind, minlength=self.kinds))
+        self.unlisted = (np.maximum(0, sample.sources * sample.targets.sum() - listed) / drawn)[sample.random_kind]
+
+    def fixed(self, probability: np.ndarray) -> np.ndarray:
+        """The probabilities, where a decision is known the decision."""
+        decided = self.sample.decided
+        return np.where(np.isnan(decided), probability, decided)
+
+    def odds(self, probability: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithm of the odds of each pair against "none", given the probabilities so far; and in how many ways the
+        evidence speaks for it."""
+        sample, count = self.sample, len(self.sample.pairs)
+        said, speaking = self._values(probability)
+        rival = np.maximum(*(_others(column, probability) for column in sample.pairs.T))
+        neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
+        believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
+        never = np.full(len(sample.random_kind), len(BELIEF))
+        belief = self._ratio(believed, never, probability, rival, len(BELIEF) + 1)
+        belief[self.valued] = 0.0  # the loop has seen the same values
+        speaking = speaking + (neighbours > 0) + (belief > 0)
+        return said + neighbours + belief + self._kinds(probability) + self._prior(probability), speaking
+
+    def _values(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
+        evidence, within = self.sample.evidence, self.sample.within
+        said, against = -FREQUENCY * evidence.frequent, -FREQUENCY * within.frequent
+        speaking = np.zeros(len(said), dtype=np.int64)
+        for field, depth in enumerate(self.depth):
+            level = evidence.levels[:, field]
+            matched = self._shares(level, probability, evidence.kind, depth, MATCHED_PRIOR)
+            ratio = np.minimum.accumulate(np.log(matched / self.unmatched[field]), 1)
+            own = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
+            speaking += own > 0
+            said = said + own
+            level = within.levels[:, field]
+            against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
+        return _density_ratio(said, probability, against, within.weight), speaking
+
+    def _ratio(
+        self, level: np.ndarray, at_random: np.ndarray, probability: np.ndarray, rival: np.ndarray, depth: int
+    ) -> np.ndarray:
+        """Log-likelihood ratio of a level, [pairs]. Unmatched are pairs whose entities have another counterpart, and
+        pairs at random."""
+        kind = self.sample.evidence.kind
+        matched = self._shares(level, probability, kind, depth, MATCHED_PRIOR)
+        unmatched = self._shares(
+            np.concatenate([level, at_random]),
+            np.concatenate([rival, self.unlisted]),
+            np.concatenate([kind, self.sample.random_kind]),
+            depth,
+            UNMATCHED_PRIOR,
+        )
+        ratio = np.minimum.accumulate(np.log(matched / unmatched), 1)
+        return np.where(level != UNKNOWN, ratio[kind, level], 0.0)
+
+    def _shares(self, level: np.ndarray, weight: np.ndarray, kind: np.ndarray, depth: int, prior: float) -> np.ndarray:
+        """Share of each level among the pairs of a kind, near that among all if there are few, [kinds, depth]."""
+        known = level != UNKNOWN
+        count = np.bincount(kind[known] * depth + level[known], weight[known], self.kinds * depth)
+        found = count.reshape(self.kinds, depth)
+        whole = found.sum(0) + prior / depth
+        smooth = found + SMOOTHING * whole / whole.sum()
+        shares: np.ndarray = smooth / smooth.sum(1, keepdims=True)
+        return shares
+
+    def _kinds(self, probability: np.ndarray) -> np.ndarray:
+        """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""
+        source, target, targets = self.sample.evidence.kind, self.sample.target_kind, self.sample.targets
+        known = (source > 0) & (target > 0)
+        frequency = targets / max(1, targets[1:].sum())
+        linked = np.bincount(
+            source[known] * len(targets) + target[known], probability[known], self.kinds * len(targets)
+        )
+        linked = linked.reshape(self.kinds, len(targets))
+        share = (linked + 0.5 * frequency) / (linked.sum(1, keepdims=True) + 0.5)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.nan_to_num(np.log(share / frequency), nan=0.0, neginf=KIND_RANGE[0], posinf=0.0).clip(
+                *KIND_RANGE
+            )
+        return np.where(known, ratio[source, target], 0.0)
+
+    def _prior(self, probability: np.ndarray) -> np.ndarray:
+        """Logarithm of the odds that a random target is a source's counterpart, [pairs]."""
+        sample, kind = self.sample, self.sample.evidence.kind
+        everywhere = probability.sum() / max(1, sample.sources.sum())
+        matched = np.bincount(kind, probability, self.kinds) + SHARE_PRIOR * everywhere
+        share = (matched / (sample.sources + SHARE_PRIOR)).clip(*SHARE_RANGE)
+        prior: np.ndarray = np.log(share / ((1 - share) * max(1, sample.targets.sum())))[kind]
+        return prior
+
+
+def _density_ratio(score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Logarithm of the ratio in which a score occurs among matched pairs and among pairs within a graph, [pairs]. It
+    rises with the score; where few pairs within a graph have such a score, it is near the score itself."""
+    total = max(1.0, weight.sum())
+    matched, weight = matched / max(matched.sum(), 1e-9), weight / total
+    expected = INDEPENDENT * matched * np.exp(-score.clip(-5, 40))
+    best = max(score.max(initial=0.0), against.max(initial=0.0))
+    place = np.concatenate([score, against, score, [best]])
+    right = np.concatenate([np.ones(len(score)), np.zeros(len(against) + len(score) + 1)])
+    counted = np.concatenate([matched, (1 - INDEPENDENT) * weight, expected, [TOP_PRIOR / total]])
+    kept = counted > 0
+    fitted = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip")
+    share = fitted.fit(place[kept], right[kept], counted[kept]).predict(score).clip(1e-9, 1 - 1e-9)
+    ratio: np.ndarray = np.log(share) - np.log1p(-share)
+    return ratio
+
+
+def _others(index: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """The highest probability among the other pairs of the same entity, [pairs]."""
+    order = np.lexsort((-probability, index))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = index[order][1:] != index[order][:-1]
+    second = np.zeros(len(order), dtype=bool)
+    second[1:] = first[:-1] & ~first[1:]
+    size = int(index.max(initial=-1)) + 1
+    best, next_best = np.zeros(size), np.zeros(size)
+    best[index[order[first]]] = probability[order[first]]
+    next_best[index[order[second]]] = probability[order[second]]
+    highest = np.zeros(len(order), dtype=bool)
+    highest[order[first]] = True
+    other: np.ndarray = np.where(highest, next_best[index], best[index])
+    return other

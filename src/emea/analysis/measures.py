@@ -65,7 +65,9 @@ class Measures:
     reference: int  # links in the reference that the run was not given
     ranking: dict[str, dict[str, Ranking]]  # by pool of targets ("test targets", "all targets") and decoding
     alignment: Alignments
-    complete: bool = False  # whether the reference names every true link, so that the strict reading is the one to trust
+    complete: bool = (
+        False  # whether the reference names every true link, so that the strict reading is the one to trust
+    )
 
     @property
     def strict(self) -> LinkMeasures:

@@ -14,7 +14,7 @@ from torch import Tensor
 from emea import plugins
 from emea.candidates.search import search
 from emea.contracts import Encoder, Progress, Report
-from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task, Unmatched
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
@@ -85,6 +85,8 @@ class _Lesson:
     held_out: Links  # pairs by which its links are judged
     fitted_to: Links  # pairs to which probabilities are fitted
     labels: Links  # pseudo-labels that the encoder is shown
+    wrong: Links  # exclusions that are open all the same, to see whether they would be linked
+    alone: Unmatched  # entities without counterpart that are open all the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,8 @@ class _Loop:
         fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
         if not len(self.seeds) and not len(held_out) and not last:
             fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
-        return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo)
+        wrong, alone = self.folds.tried(self.exclusions, self.unmatched, fold)
+        return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo, wrong, alone)
 
     def propose(self, lesson: _Lesson, state: State, watch: Watch | None) -> _Proposal:
         """q_Θ: fit the encoder, find candidates, and turn similarities into probabilities (section 4.1)."""
@@ -156,10 +159,9 @@ class _Loop:
         embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
         nearest = search(embeddings, settings.similarity, self.generator)
-        closed = (
-            nearest.touches(self._certain(lesson)) | nearest.touches(self.unmatched) | nearest.among(self.exclusions)
-        )
-        candidates = nearest[~closed]
+        out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
+        out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
+        candidates = nearest[~(out | nearest.touches(self._certain(lesson)))]
         scale = state.scale
         if len(lesson.fitted_to):
             both_ways = self.rules.both_ways
@@ -183,14 +185,14 @@ class _Loop:
         """The state for the next round, with the pseudo-labels that follow from this one; and whether this was the
         last round."""
         chosen = pseudo_labels(verdict.considered, verdict.refined, verdict.joint, self.settings.em, self.generator)
-        found = _without(chosen, self.seeds + self.anchors.links)
+        found = _without(chosen, self.seeds + self.anchors.links, self.unmatched, self.exclusions)
         settled = _changed(state.labels, found, self.graphs) < self.settings.em.settled
         after = State(
             done=state.done + 1,
             labels=found,
             scale=proposal.scale,
             fold=self.folds.after(lesson.fold, settled=settled, remembers=self.encoder.remembers),
-            trials=torch.cat([state.trials, _trials(verdict.agreed, lesson.held_out, state.done)]),
+            trials=torch.cat([state.trials, _trials(verdict.agreed, lesson, state.done)]),
             random=self.generator.get_state(),
             encoder=self.encoder.state(),
         )
@@ -247,12 +249,13 @@ def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
     return Embeddings(*sides)
 
 
-def _trials(agreed: Counterparts, held_out: Links, number: int) -> Tensor:
-    """How held-out seeds fared: the round, and for each link found for one of their entities its confidence and whether
-    it is right, [trials, 3]."""
+def _trials(agreed: Counterparts, lesson: _Lesson, number: int) -> Tensor:
+    """How held-out seeds and known mistakes fared: the round, and for each link found for one of their entities its
+    confidence and whether it is right, [trials, 3]."""
     pairs, rows = agreed.candidates, mutual_best(agreed)
-    rows = rows[pairs.touches(held_out)[rows]]
-    right, confidence = pairs.among(held_out)[rows].double(), agreed.confidence[rows].double()
+    tried = pairs.touches(lesson.held_out) | pairs.among(lesson.wrong) | pairs.touches(lesson.alone)
+    rows = rows[tried[rows]]
+    right, confidence = pairs.among(lesson.held_out)[rows].double(), agreed.confidence[rows].double()
     return torch.stack([torch.full_like(right, number), confidence, right], 1).cpu()
 
 
@@ -273,9 +276,13 @@ def pseudo_labels(
     return Links.build(pairs.source[rows], pairs.target[rows])
 
 
-def _without(links: Links, seeds: Links) -> Links:
-    """The links that share no entity with the seeds."""
+def _without(links: Links, seeds: Links, alone: Unmatched, wrong: Links) -> Links:
+    """The links that share no entity with the seeds or with entities without counterpart, and are not wrong."""
     taken = torch.isin(links.source, seeds.source) | torch.isin(links.target, seeds.target)
+    taken |= torch.isin(links.source, alone.source) | torch.isin(links.target, alone.target)
+    if len(wrong):
+        targets = 1 + int(torch.cat([links.target, wrong.target]).max())
+        taken |= torch.isin(links.keys(targets), wrong.keys(targets))
     return links[~taken]
 
 

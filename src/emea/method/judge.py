@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.evidence.joins import joined, sharing
 from emea.data import Candidates, Counterparts, Embeddings, Links
 from emea.evidence.comparison import UNKNOWN, Comparison, Fields
 from emea.evidence.descriptions import Description, describe
+from emea.evidence.joins import joined, sharing
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_rank

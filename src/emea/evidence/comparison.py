@@ -17,7 +17,10 @@ from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
 from emea.kernels.ranges import spread
 
-LEVELS = np.array([1.0, 0.99, 0.93, 0.87, 0.8, 0.7, 0.55])  # similarities from which a pair has level 0, 1, …
+OTHERWISE = 0.995  # similarity of values that are equal, but not under the attributes that correspond best
+LEVELS = np.array(
+    [1.0, OTHERWISE, 0.99, 0.93, 0.87, 0.8, 0.7, 0.55]
+)  # similarities from which a pair has level 0, 1, …
 KILOMETRES = np.array([15.0, 60.0, 150.0, 400.0, 1000.0])  # distances from which a pair has level 1, 2, …
 RADIUS = 6371.0  # of the Earth, in kilometres
 UNKNOWN = -1  # the level of a pair of which one has no value
@@ -35,12 +38,15 @@ class Fields:
 
     source: np.ndarray  # [attributes] field, −1 if nothing corresponds
     target: np.ndarray  # [attributes]
-    count: int
+    main: np.ndarray  # [fields, 2] the attributes that correspond best
+
+    def __len__(self) -> int:
+        return len(self.main)
 
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]
-        return Fields(own, own, self.count)
+        return Fields(own, own, self.main[:, [side, side]])
 
 
 class Comparison:
@@ -80,7 +86,10 @@ class Comparison:
         groups = np.unique(component[first])
         place = np.searchsorted(groups, component).clip(max=max(0, len(groups) - 1))
         field = np.where(np.isin(component, groups), place, -1)
-        return Fields(field[: sizes[0]], field[sizes[0] :], len(groups))
+        main = np.zeros((len(groups), 2), dtype=np.int64)
+        order = np.argsort(gain[first, second], kind="stable")  # the best is written last
+        main[field[first[order]]] = np.stack([first[order], second[order]], 1)
+        return Fields(field[: sizes[0]], field[sizes[0] :], main)
 
     def _agreement(self, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How many links have both attributes, and how many of these agree, [attributes, attributes]."""
@@ -102,9 +111,9 @@ class Comparison:
         """How well the pairs agree in each field and in position, [pairs, fields + 1]: 0 is best, UNKNOWN if either has
         no value; and how much more frequent than usual the values are in which they are equal, as a logarithm summed
         over the fields, [pairs]."""
-        found = np.full((len(pairs), fields.count + 1), UNKNOWN, dtype=np.int8)
+        found = np.full((len(pairs), len(fields) + 1), UNKNOWN, dtype=np.int8)
         frequent = np.zeros(len(pairs))
-        for field in range(fields.count):
+        for field in range(len(fields)):
             first, second = (
                 _Held.build(side.values, len(side.linkable), MOST_VALUES, wanted=groups == field)
                 for side, groups in zip(self.sides, (fields.source, fields.target), strict=True)
@@ -115,8 +124,9 @@ class Comparison:
                 row, one, other = _crossed(first, second, pairs[rows])
                 value = second.value[other]
                 similarity = self.similarity(first.value[one], value)
-                np.maximum.at(most[rows], row, similarity)
                 equal = similarity >= 1.0
+                main = np.stack([first.attribute[one], second.attribute[other]], 1) == fields.main[field]
+                np.maximum.at(most[rows], row, np.where(equal & ~main.all(1), OTHERWISE, similarity))
                 np.minimum.at(rarest[rows], row[equal], holders[value[equal]])
             known, equal = most >= 0, np.isfinite(rarest)
             found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")

@@ -19,6 +19,7 @@ EVERY = 3  # iterations after which support by neighbours is counted anew
 DAMPING = 0.5
 START = 0.8  # probability of the pairs that the loop links
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
+SEEN = 0.1  # weight of the loop's belief where values speak, which the loop has seen, too
 SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of all kinds
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
@@ -118,8 +119,8 @@ class _Mixture:
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         never = np.full(len(sample.random_kind), len(BELIEF))
         belief = self._ratio(believed, never, probability, rival, len(BELIEF) + 1)
-        belief[self.valued] = 0.0  # the loop has seen the same values
-        speaking = speaking + (neighbours > 0) + (belief > 0)
+        belief[self.valued] *= SEEN
+        speaking = speaking + (neighbours > 0) + ((belief > 0) & ~self.valued)
         return said + neighbours + belief + self._kinds(probability) + self._prior(probability), speaking
 
     def _values(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

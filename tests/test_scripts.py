@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import emea
@@ -198,8 +199,12 @@ def test_links_without_seeds_are_counted_by_class(script: Script, tmp_path: Path
     assert len(case.truth) == 317
     some = {pair for number, pair in enumerate(sorted(case.truth)) if number % 2}
     wrong = {(source, "b:nobody") for source in case.classes if source not in {known for known, _ in case.truth}}
-    found = no_seeds.row("both", case, some | wrong, {"person", "firm"}, "1 s")
+    links = dict.fromkeys(some, 0.99) | dict.fromkeys(wrong, 0.75)
+    found = no_seeds.row("both", case, links, {"person", "firm"}, "1 s")
     assert found["known sources"] == f"1.000 / {len(some) / 317:.3f} / {2 * len(some) / (len(some) + 317):.3f}"
     assert found["strict"].startswith(f"{len(some) / (len(some) + len(wrong)):.3f} / ")
-    assert list(found) == ["set", "true links", "known sources", "strict", "time"]
+    assert found["wrong"] == str(len(wrong))
+    assert no_seeds.expected_wrong(np.full(100, 0.9)) == (5, 16)
+    shown = ["set", "true links", "strict", "calibration error", "wrong", "expected", "at .95", "known sources", "time"]
+    assert list(found) == shown
     assert markdown_table([found]).splitlines()[0] in section("Without seeds")

@@ -10,22 +10,22 @@ from torch import Tensor
 from emea.analysis.measures import Bin, Point
 from emea.kernels.segments import segment_sum
 
-BINS = 15  # of equal mass
+BINS, BIN_LINKS = 15, 30  # bins of equal mass at most, and links in each at least
 POINTS = 100  # at most, on a curve
 LEVELS = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of confidence that are on it
 
 
 def reliability(confidence: Tensor, right: Tensor) -> tuple[Bin, ...]:
-    """The links in 15 bins of equal mass, the least confident first.
+    """The links in up to 15 bins of equal mass, the least confident first; fewer if there are few links.
 
-    >>> reliability(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))[0]
-    Bin(links=1, confidence=0.5, right=0.5)
+    >>> reliability(torch.tensor([0.5, 0.5]), torch.tensor([True, False]))
+    (Bin(links=2, confidence=0.5, right=0.5),)
     """
     if len(right) == 0:
         return ()
     values, group = torch.unique(confidence, return_inverse=True)  # links of equal confidence are not told apart
     share = segment_sum(right.double(), group, len(values)) / torch.bincount(group)
-    parts = torch.argsort(confidence, stable=True).tensor_split(min(BINS, len(right)))
+    parts = torch.argsort(confidence, stable=True).tensor_split(max(1, min(BINS, len(right) // BIN_LINKS)))
     return tuple(
         Bin(len(rows), float(confidence[rows].double().mean()), float(share[group[rows]].mean())) for rows in parts
     )

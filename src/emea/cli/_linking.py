@@ -81,6 +81,7 @@ def _link(job: _Job, chosen: Settings) -> None:
     from emea.cli import _show
     from emea.evidence.prepared import prepare
     from emea.runs.estimate import estimate, fitted
+    from emea.runs.run import summary
 
     tell = say if job.talks else silent
     task, reference, detected = job.inputs.read()
@@ -97,9 +98,12 @@ def _link(job: _Job, chosen: Settings) -> None:
     elif job.long.dry_run:
         raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
     outcome, measures = _run(job, prepared, chosen, reference)
+    told = summary(outcome)
+    if told["doubt"] is not None and not job.output.quiet:
+        warn(told["doubt"])
     if job.output.as_json:
-        summary = {"links": len(outcome.alignment), "folder": str(job.output.folder)}
-        typer.echo(json.dumps({**summary, "measures": measures and measures.to_dict()}, indent=2))
+        told["folder"] = str(job.output.folder)
+        typer.echo(json.dumps({**told, "measures": measures and measures.to_dict()}, indent=2))
     elif not job.output.quiet:
         _show.show_outcome(outcome, measures, job.output.folder)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from emea.analysis.measures import LinkMeasures, Measures
-    from emea.method.rounds import Outcome
+    from emea.method.rounds import Absence, Outcome
     from emea.reproduce import Page
     from emea.runs.estimate import Estimate
     from emea.runs.profile import Offers
@@ -63,12 +63,22 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> N
         for low in LEVELS:
             table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
         out.print(table)
+    if outcome.absence is not None:
+        out.print(shown_absence(outcome.absence), highlight=False)
     if measures is not None:
         show_measures(measures)
     out.print(f"\nfiles in {folder}:", highlight=False)
     for name, meaning in {**RESULTS, **RECORDS}.items():
         if (folder / name).exists() and (measures is not None or name != "metrics.json"):
             out.print(f"  {name:<20} {meaning}", highlight=False)
+
+
+def shown_absence(absence: Absence) -> str:
+    """How many sources seem to have no counterpart, in a sentence."""
+    return (
+        f"of {absence.sources:,} sources that may be linked, at most {absence.share:.0%} have no counterpart; "
+        f"{absence.linked:.1%} of such sources would be linked all the same"
+    )
 
 
 def show_measures(measures: Measures) -> None:

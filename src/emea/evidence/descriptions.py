@@ -4,7 +4,7 @@ position; and what it is related to."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,14 @@ class Description:
     values: Values  # those of describing nodes belong to what they describe
     kind: np.ndarray  # [entities] number of its kind, −1 if it has none
     kinds: int
+    naming_kinds: int  # the attribute whose values are the kinds, −1 if types are
     position: np.ndarray  # [entities, 2] latitude and longitude in degrees, NaN if unknown
     edges: np.ndarray  # [edges, 3] head, relation, tail; each also as its inverse, relation + relations
     relations: int  # inverses not included
+
+    def without_kinds(self) -> Description:
+        """The same, with all entities of one kind."""
+        return replace(self, kind=np.full_like(self.kind, -1), kinds=0, naming_kinds=-1)
 
 
 def describe(graph: Graph, settings: EvidenceSettings) -> Description:
@@ -58,10 +63,11 @@ def describe(graph: Graph, settings: EvidenceSettings) -> Description:
     values = _inherited(values, triples, describing, names)
     position, places = _positions(values, len(graph.entities))
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
-    kind = _kinds(graph, values, numbers, linkable)
+    kind, naming_kinds = _kinds(graph, values, numbers, linkable)
     edges, relations = _edges(triples, numbers, len(names))
     values = _borrowed(values, edges, names + [""] * (relations - len(names)), linkable)
-    return Description(linkable, values, kind, int(kind.max(initial=-1)) + 1, position, edges, relations)
+    kinds = int(kind.max(initial=-1)) + 1
+    return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
 
 
 def _unnamed(graph: Graph) -> np.ndarray:
@@ -166,9 +172,9 @@ def _kept(values: Values, rows: np.ndarray) -> Values:
     return Values(entity, attribute, value, values.forms, values.attributes, values.odd)
 
 
-def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.ndarray) -> np.ndarray:
+def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.ndarray) -> tuple[np.ndarray, int]:
     """The kind of each entity, [entities], −1 if unknown: its narrowest type that is not rare; without types its
-    scheme; without schemes the value of an attribute that has few values."""
+    scheme; without schemes the value of an attribute that has few values. And that attribute, or −1."""
     head, relation, tail = graph.triples.numpy().T
     size = len(graph.entities)
     for name in (TYPE, SCHEME):
@@ -178,7 +184,7 @@ def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.n
             held = _with_wider(held, graph.triples.numpy()[relation == numbers[SUBCLASS]])
         kind = _narrowest(held, linkable)
         if len(np.unique(kind[linkable])) > 1:
-            return kind
+            return kind, -1
     kind = np.full(size, -1, dtype=np.int64)
     for attribute in range(len(values.attributes)):
         rows = np.flatnonzero(values.attribute == attribute)
@@ -186,8 +192,8 @@ def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.n
         few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and len(rows) >= linkable.sum() / 2
         if few and all(values.forms[form].startswith(STRING) for form in forms):
             kind[values.entity[rows]] = np.searchsorted(forms, values.value[rows])
-            return kind
-    return kind
+            return kind, attribute
+    return kind, -1
 
 
 def _with_wider(held: np.ndarray, subclass: np.ndarray) -> np.ndarray:

@@ -129,6 +129,9 @@ def _sample(first: Description, second: Description, asked: _Asked, decided: np.
     draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
     compare = Comparison(first, second)
     fields = compare.fields(asked.start, draw)
+    named = first.naming_kinds, second.naming_kinds
+    if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
+        first, second = first.without_kinds(), second.without_kinds()
     own = [np.flatnonzero(side.linkable) for side in (first, second)]
     at_random = np.stack([draw.choice(side, RANDOM_PAIRS if len(side) else 0) for side in own], 1)
     at_random = at_random[~np.isin(_keys(at_random, width), _keys(pairs, width))]

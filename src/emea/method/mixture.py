@@ -14,12 +14,12 @@ from sklearn.isotonic import IsotonicRegression
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN
 from emea.method.support import SUPPORT, Support
 
-ITERATIONS = 15
+ITERATIONS = 20
 EVERY = 3  # iterations after which support by neighbours is counted anew
-DAMPING = 0.5
+DAMPING = 0.3
 START = 0.8  # probability of the pairs that the loop links
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
-SEEN = 0.1  # weight of the loop's belief where values speak, which the loop has seen, too
+SEEN = 0.1  # weight of the loop's belief where a single field speaks
 SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of all kinds
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
@@ -98,7 +98,7 @@ class _Mixture:
             self._shares(within.levels[:, field], within.weight, within.kind, depth, UNMATCHED_PRIOR)
             for field, depth in enumerate(self.depth)
         ]
-        self.valued = (sample.evidence.levels != UNKNOWN).any(1)
+        self.fields = (sample.evidence.levels != UNKNOWN).sum(1)  # that both entities have values in
         # pairs that are not listed: how many of each kind, and how many a random pair stands for
         listed = np.bincount(sample.evidence.kind, minlength=self.kinds)
         drawn = np.maximum(1, np.bincount(sample.random_kind, minlength=self.kinds))
@@ -117,10 +117,8 @@ class _Mixture:
         rival = np.maximum(*(_others(column, probability) for column in sample.pairs.T))
         neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
-        never = np.full(len(sample.random_kind), len(BELIEF))
-        belief = self._ratio(believed, never, probability, rival, len(BELIEF) + 1)
-        belief[self.valued] *= SEEN
-        speaking = speaking + (neighbours > 0) + ((belief > 0) & ~self.valued)
+        belief = self._belief(believed, probability, rival)
+        speaking = speaking + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
         return said + neighbours + belief + self._kinds(probability) + self._prior(probability), speaking
 
     def _values(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,6 +136,14 @@ class _Mixture:
             level = within.levels[:, field]
             against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
         return _density_ratio(said, probability, against, within.weight), speaking
+
+    def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
+        """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
+        field does, which the loop has seen, too; nothing where several fields check each other."""
+        drawn = len(self.sample.random_kind)
+        none, one = (np.where(self.fields == count, level, UNKNOWN) for count in (0, 1))
+        alone = self._ratio(none, np.full(drawn, len(BELIEF)), probability, rival, len(BELIEF) + 1)
+        return alone + SEEN * self._ratio(one, np.full(drawn, UNKNOWN), probability, rival, len(BELIEF) + 1)
 
     def _ratio(
         self, level: np.ndarray, at_random: np.ndarray, probability: np.ndarray, rival: np.ndarray, depth: int

@@ -11,6 +11,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     "relations.tsv": "which relations are contained in which",
     "relations.sssom.tsv": "the likely ones as SSSOM",
     "candidates.tsv": "the most probable counterparts of each source",
+    "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
 }
 RECORDS = {  # what a run writes as it goes on

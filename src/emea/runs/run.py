@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
 from emea.runs.folder import RESULTS
 from emea.runs.inputs import Inputs
+from emea.runs.promise import broken_promise
 from emea.settings import Settings
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints within a fit
@@ -63,6 +65,7 @@ def run(
     keeper = _Keeper(folder, task, saved, observers or Observers())
     outcome = align(prepared, settings, Observers(keeper.round, keeper.fit), saved.state if saved else None)
     write_result(outcome, folder, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+    _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
     measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
     if measures is not None:
         _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
@@ -119,6 +122,17 @@ def write_result(outcome: Outcome, folder: Path, *, top_k: int, with_seeds: bool
     )
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
     write_candidates(outcome.counterparts, task, folder / "candidates.tsv", top_k)
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """How many links there are, how many of them should be right, and how many sources have no counterpart."""
+    confidence = outcome.alignment.confidence
+    return {
+        "links": len(confidence),
+        "expected precision": round(float(confidence.mean()), 6) if len(confidence) else None,
+        "absence": outcome.absence and asdict(outcome.absence),
+        "doubt": broken_promise(outcome),
+    }
 
 
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:

@@ -1,0 +1,41 @@
+"""Whether the links that were kept can be promised to be as precise as was asked."""
+
+from __future__ import annotations
+
+import math
+
+from emea.method.rounds import Outcome
+
+DOUBT = 0.05  # chance that a promise is broken
+FEWEST = 30  # links from which a share of right ones can be expected at all
+
+
+def broken_promise(outcome: Outcome) -> str | None:
+    """Why the precision that was asked for cannot be promised, and what would help; None if it can, or if none was
+    asked for."""
+    asked, checked = outcome.settings.matching.precision, outcome.prepared.given.checked
+    if asked is None or not asked or not len(outcome.alignment):
+        return None
+    if asked >= 1:
+        return "a precision of 1 cannot be promised, however many links are checked"
+    needed = checks_for(asked)
+    if len(checked) >= needed:
+        return None
+    help_ = f"{needed:,} random links, checked and right, would show it (--decisions)"
+    if outcome.absence is None:
+        return (
+            f"a precision of {asked:g} cannot be promised: confidence was fitted to known pairs, which all have a "
+            f"counterpart, and says nothing about entities that have none; {help_}"
+        )
+    if len(outcome.alignment) < FEWEST:
+        return f"a precision of {asked:g} cannot be promised for as few as {len(outcome.alignment):,} links; {help_}"
+    return None
+
+
+def checks_for(precision: float) -> int:
+    """How many random links, all of them right, show a precision with 95 % confidence.
+
+    >>> checks_for(0.95), checks_for(0.9)
+    (59, 29)
+    """
+    return math.ceil(math.log(DOUBT) / math.log(precision))

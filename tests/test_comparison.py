@@ -1,0 +1,131 @@
+"""Values are compared whatever their kind, attributes that correspond are found, and so are pairs to compare."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from emea.data import LITERAL_SCHEMA, Graph
+from emea.evidence import joins
+from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
+from emea.evidence.descriptions import Description, describe
+from emea.evidence.similarity import OTHER_NUMERAL, REORDERED, Similarity
+from emea.settings import EvidenceSettings
+
+NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
+
+
+def similarity(first: str, second: str) -> float:
+    return float(Similarity([first, *NAMES], [second, *NAMES])(np.array([[0, 0]]))[0])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "least", "most"),
+    [
+        ("s dark matter", "s dark matter", 1, 1),
+        ("s smith john", "s john smith", REORDERED, REORDERED),
+        ("s stars", "s star", REORDERED, REORDERED),
+        ("s phalanx of the hand", "s hand phalanx", REORDERED, REORDERED),
+        ("s j smith", "s john smith", 0.7, 0.98),
+        ("s splenic capsule", "s spleen capsule", 0.8, 0.98),
+        ("s vertebra t9", "s vertebra t10", 0, OTHER_NUMERAL),
+        ("s henry iv", "s henry v", 0, OTHER_NUMERAL),
+        ("s dark matter", "s visual magnitude", 0, 0.3),
+        ("n 1995", "d 1995-03-01", 0.9, 1),
+        ("n 1994", "d 1995-03-01", 0, 0),
+        ("n 1995", "n 1996", 0.5, 0.7),
+        ("n 60964900", "n 60431283", 0.95, 0.98),
+        ("n 12.5", "n 25", 0, 0.1),
+        ("d 1995-03-01", "d 1995-03-02", 0.4, 0.6),
+        ("s 1995", "n 1995", 0, 0),
+    ],
+)
+def test_values_are_compared(first: str, second: str, least: float, most: float) -> None:
+    assert least <= similarity(first, second) <= most
+    assert similarity(second, first) == pytest.approx(similarity(first, second), abs=0.02)
+
+
+def graph(rows: dict[str, dict[str, str]]) -> Graph:
+    attributes = sorted({name for row in rows.values() for name in row})
+    cells = [
+        (place, attributes.index(name), value, "", "")
+        for place, row in enumerate(rows.values())
+        for name, value in row.items()
+    ]
+    table = pa.table([*zip(*cells, strict=True)], schema=LITERAL_SCHEMA)
+    nothing = np.zeros((0, 3), dtype=np.int64)
+    return Graph.build(list(rows), [], nothing, attributes=attributes, literals=table)
+
+
+@pytest.fixture
+def sides() -> tuple[Description, Description]:
+    draw = np.random.default_rng(0)
+    words = ["".join(draw.choice(list("abcdefgh"), 5)) for _ in range(60)]
+    left = {f"a{i:02}": {"name": words[i], "born": f"19{i:02}", "note": "same"} for i in range(40)}
+    right = {f"b{i:02}": {"title": words[i], "year": f"19{i:02}", "text": words[59 - i]} for i in range(40)}
+    first, second = (describe(graph(rows), EvidenceSettings(kind="all")) for rows in (left, right))
+    return first, second
+
+
+def test_attributes_correspond_if_links_agree_in_them(sides: tuple[Description, Description]) -> None:
+    links = np.stack([np.arange(30)] * 2, 1)
+    fields = Comparison(*sides).fields(links, np.random.default_rng(0))
+    names = [side.values.attributes.to_pylist() for side in sides]
+    found = {
+        (names[0][a], names[1][b])
+        for a, b in itertools.product(range(3), range(3))
+        if fields.source[a] == fields.target[b] >= 0
+    }
+    assert found == {("name", "title"), ("born", "year")}
+    levels, frequent = Comparison(*sides).levels(np.array([[0, 0], [0, 1], [35, 36]]), fields)
+    assert levels[0].tolist() == [0, 0, UNKNOWN]
+    assert (levels[1:, :2] > 2).all()
+    assert frequent.tolist() == [0, 0, 0]  # every value is as rare as any other
+
+
+def test_equal_under_another_attribute_is_less_than_equal() -> None:
+    left = graph({f"a{i}": {"name": f"word{i} x{i}y"} for i in range(20)})
+    right = graph({f"b{i}": {"name" if i < 15 else "other": f"word{i} x{i}y"} for i in range(20)})
+    first, second = (describe(side, EvidenceSettings(kind="all")) for side in (left, right))
+    links = np.stack([np.arange(20)] * 2, 1)
+    compare = Comparison(first, second)
+    fields = compare.fields(links, np.random.default_rng(0))
+    assert len(fields) == 1
+    assert set(compare.levels(links, fields)[0][:, 0].tolist()) == {0, 1}
+    assert LEVELS[1] < LEVELS[0]
+
+
+def test_distance_is_measured_on_the_sphere() -> None:
+    places = {
+        "berlin": ("52.5", "13.4"),
+        "potsdam": ("52.4", "13.1"),
+        "suva": ("-18.1", "178.4"),
+        "apia": ("-13.8", "-171.8"),
+    }
+    side = describe(
+        graph({name: {"lat": one, "long": other} for name, (one, other) in places.items()}),
+        EvidenceSettings(kind="all"),
+    )
+    compare = Comparison(side, side)
+    fields = compare.fields(np.zeros((0, 2), dtype=np.int64), np.random.default_rng(0))
+    order = sorted(places)  # apia, berlin, potsdam, suva
+    pairs = np.array(
+        [[order.index(a), order.index(b)] for a, b in (("berlin", "potsdam"), ("suva", "apia"), ("berlin", "suva"))]
+    )
+    # Berlin and Potsdam are 23 km apart, Suva and Apia 1,150 km across the date line
+    assert compare.levels(pairs, fields)[0][:, -1].tolist() == [1, 5, 5]
+
+
+def test_pairs_that_share_rare_values_are_joined(sides: tuple[Description, Description]) -> None:
+    first, second = (side.values for side in sides)
+    found = {tuple(pair) for pair in joins.sharing(first, second, 1).tolist()}
+    expected = set()
+    for form in {*first.forms} & {*second.forms}:
+        held = [
+            {int(entity) for entity in side.entity[side.value == side.forms.index(form)]} for side in (first, second)
+        ]
+        if len(held[0]) * len(held[1]) <= 1:
+            expected |= set(itertools.product(*held))
+    assert found == expected
+    assert {(i, i) for i in range(40)} <= {tuple(pair) for pair in joins.joined(first, second, (40, 40)).tolist()}

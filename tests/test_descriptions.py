@@ -1,0 +1,91 @@
+"""What describes an entity: values, kind, position, neighbours; and what is never linked."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emea.data import Graph
+from emea.evidence.descriptions import Description, describe
+from emea.formats import read_graph
+from emea.settings import EvidenceSettings
+
+PREFIXES = """
+@prefix : <http://x.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix obo: <http://www.geneontology.org/formats/oboInOwl#> .
+"""
+
+
+def described(tmp_path: Path, turtle: str, **settings: bool) -> tuple[Graph, Description]:
+    (tmp_path / "graph.ttl").write_text(PREFIXES + turtle)
+    graph = read_graph(tmp_path / "graph.ttl")
+    return graph, describe(graph, EvidenceSettings(kind="all", **settings))
+
+
+def number(graph: Graph, name: str) -> int:
+    return graph.entities.to_pylist().index(f"http://x.org/{name}")
+
+
+def values(found: Description, entity: int) -> set[str]:
+    return {found.values.forms[form] for form in found.values.value[found.values.entity == entity].tolist()}
+
+
+def test_vocabulary_blank_nodes_synonym_nodes_and_deprecated_terms_are_not_linked(tmp_path: Path) -> None:
+    turtle = """
+    :heart a owl:Class ; rdfs:label "heart" ; obo:hasRelatedSynonym :s1 ; :part [ :weight "300" ] .
+    :s1 rdfs:label "cor" .
+    :old a owl:Class ; rdfs:label "old heart" ; owl:deprecated true .
+    :track a owl:Class ; :album :disc . :disc :title "One" .
+    """
+    graph, found = described(tmp_path, turtle)
+    linkable = {name for name, yes in zip(graph.entities.to_pylist(), found.linkable.tolist(), strict=True) if yes}
+    assert linkable == {"http://x.org/heart", "http://x.org/track", "http://x.org/disc"}
+    assert values(found, number(graph, "heart")) == {"s heart", "s cor", "n 300"}  # as its own
+    assert described(tmp_path, turtle, anonymous=True)[1].linkable.all()
+
+
+def test_positions_are_recognised_by_name_and_range(tmp_path: Path) -> None:
+    graph, found = described(tmp_path, ":a :lat 52.5 ; :long 13.4 ; :flat 3.0 . :b :lat 500 ; :long 2 .")
+    assert found.position[number(graph, "a")].tolist() == [52.5, 13.4]
+    assert np.isnan(found.position[number(graph, "b")]).all()
+    assert values(found, number(graph, "a")) == {"n 3"}  # the position itself is no value any more
+
+
+def test_the_kind_is_the_narrowest_type_that_is_not_rare(tmp_path: Path) -> None:
+    rare = ":odd a :Special . :Special rdfs:subClassOf :City . "
+    turtle = rare + " ".join(f":c{i} a :City . :r{i} a :River ." for i in range(150))
+    graph, found = described(tmp_path, turtle)
+    assert found.kind[number(graph, "odd")] == found.kind[number(graph, "c1")] != found.kind[number(graph, "r1")]
+    assert found.kind[number(graph, "City")] == -1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [":{0}{1} skos:inScheme :{0} .", ':{0}{1} :group "{0}" ; :title "{0} no {1}" .'],
+    ids=["scheme", "attribute"],
+)
+def test_without_types_schemes_or_an_attribute_with_few_values_name_kinds(tmp_path: Path, said: str) -> None:
+    graph, found = described(tmp_path, " ".join(said.format(side, i) for side in ("left", "right") for i in range(9)))
+    kinds = {side: {int(found.kind[number(graph, f"{side}{i}")]) for i in range(9)} for side in ("left", "right")}
+    assert [len(each) for each in kinds.values()] == [1, 1]
+    assert kinds["left"] != kinds["right"]
+    assert all(-1 not in each for each in kinds.values())
+
+
+def test_a_restriction_leads_to_its_filler(tmp_path: Path) -> None:
+    graph, found = described(
+        tmp_path, ":hand rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :partOf ; owl:someValuesFrom :arm ] ."
+    )
+    hand, arm = number(graph, "hand"), number(graph, "arm")
+    direct = [row for row in found.edges.tolist() if row[0] == hand and row[2] == arm]
+    assert len(direct) == 1
+    assert [arm, direct[0][1] + found.relations, hand] in found.edges.tolist()
+
+
+def test_an_entity_without_a_name_is_known_by_those_of_its_neighbours(tmp_path: Path) -> None:
+    graph, found = described(
+        tmp_path, ':berlin :name "Berlin" ; :zone :z . :rome :name "Rome" ; :mayor :m . :m :name "M" .'
+    )
+    assert values(found, number(graph, "z")) == {"s berlin"}
+    assert values(found, number(graph, "m")) == {"s m"}

@@ -1,0 +1,178 @@
+"""The mixture of matched and unmatched pairs: its formulas against slow ones, and what it finds."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+import emea
+from emea import Links, Task
+from emea.data import LITERAL_SCHEMA, Graph, Unmatched
+from emea.evidence.descriptions import Description
+from emea.evidence.values import Values
+from emea.method.mixture import competing
+from emea.method.support import LINKED, SUPPORT, Support
+from emea.settings import load
+
+FIRST = ("Anna", "Bert", "Carla", "Dirk", "Eva", "Fritz", "Gerda", "Hans", "Ilse", "Jan")
+LAST = ("Adler", "Bauer", "Conrad", "Decker", "Ebert", "Fischer", "Graf", "Huber", "Ihle", "Jung", "Kern", "Lang")
+TOWNS = ("Aachen", "Berlin", "Celle", "Dresden", "Erfurt", "Fulda", "Gera", "Halle")
+
+
+def register(people: list[tuple[int, tuple[str, str, str]]], side: str) -> Graph:
+    """People by name, date of birth and town; one date in ten is missing."""
+    rows = []
+    for place, (number, (name, born, town)) in enumerate(people):
+        told = (name, born if number % 10 else "", town)
+        rows += [(place, attribute, value, "", "") for attribute, value in enumerate(told) if value]
+    table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+    names = [f"{side}{number:04}" for number, _ in people]
+    return Graph.build(names, [], np.zeros((0, 3)), attributes=["name", "born", "town"], literals=table)
+
+
+@pytest.fixture(scope="module")
+def registers() -> tuple[Task, Links]:
+    """Two registers of 240 people each, of whom 80 are in both; names and birthdays repeat."""
+    draw = random.Random(3)
+    people = [
+        (
+            f"{draw.choice(FIRST)} {draw.choice(LAST)}",
+            f"19{draw.randrange(40, 90)}-{draw.randrange(1, 13):02}-{draw.randrange(1, 29):02}",
+            draw.choice(TOWNS),
+        )
+        for _ in range(400)
+    ]
+    both = list(range(80))
+    left = register([(i, people[i]) for i in [*both, *range(80, 240)]], "a")
+    right = register([(i, people[i]) for i in [*both, *range(240, 400)]], "b")
+    return Task(left, right, Links.empty()), Links.build(torch.arange(80), torch.arange(80))
+
+
+def links_of(task: Task, **changes: str) -> tuple[emea.Result, set[tuple[int, int]]]:
+    settings = ["evidence.kind=all", *(f"{name.replace('__', '.')}={value}" for name, value in changes.items())]
+    result = emea.align(task, load(assignments=settings))
+    found = result.alignment
+    return result, set(zip(found.source.tolist(), found.target.tolist(), strict=True))
+
+
+def test_people_without_counterpart_are_not_linked(registers: tuple[Task, Links]) -> None:
+    task, _ = registers
+    result, found = links_of(task)
+    right = {pair for pair in found if pair[0] == pair[1] < 80}
+    assert len(right) >= 72
+    assert len(found) - len(right) <= 4
+    absence = result.outcome.absence
+    assert absence is not None
+    assert absence.share == pytest.approx(160 / 240, abs=0.05)
+    assert absence.linked <= 0.05
+    expected = float((1 - result.alignment.confidence).sum())
+    assert abs(len(found) - len(right) - expected) <= 4
+    _, without = links_of(task, matching__judge="false")
+    assert len({pair for pair in without if not pair[0] == pair[1] < 80}) > 10 * max(1, len(found) - len(right))
+
+
+def test_what_is_known_is_kept_out_of_the_links(registers: tuple[Task, Links]) -> None:
+    task, truth = registers
+    known = replace(
+        task,
+        seeds=truth[:20],
+        exclusions=Links.build(torch.tensor([30]), torch.tensor([30])),
+        unmatched=Unmatched(torch.tensor([40]), torch.tensor([50])),
+    )
+    result, found = links_of(known)
+    assert not {pair for pair in found if min(pair) < 20}
+    assert not {(30, 30), (40, 40), (50, 50)} & found
+    assert len({pair for pair in found if pair[0] == pair[1] < 80}) >= 50
+    beliefs = result.counterparts
+    assert not bool(beliefs.candidates.touches(truth[:20]).any())
+    total = torch.zeros(beliefs.candidates.sources, dtype=torch.float64)
+    total.index_add_(0, beliefs.candidates.source, beliefs.forward)
+    assert float((total + beliefs.source_none).max()) <= 1 + 1e-3
+
+
+def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links]) -> None:
+    task, _ = registers
+    plain, _ = links_of(task)
+    everything = plain.alignment
+    wrong = Links.build(everything.source[:25], everything.target[:25])  # a reviewer who finds most links wrong
+    told = replace(task, exclusions=wrong, checked=Links(wrong.source, wrong.target, torch.zeros(25)))
+    doubted, _ = links_of(told, matching__minimum="0.0")
+    assert float(doubted.alignment.confidence.max()) < float(everything.confidence.max()) - 0.2
+
+
+def test_entities_compete() -> None:
+    pairs = np.array([[0, 0], [0, 1], [1, 1], [2, 2]])
+    odds = np.array([1.0, 2.0, 3.0, -1.0])
+    z = np.exp(odds)
+    expected = [
+        z[0] / (1 + z[0] + z[1]),
+        z[1] / (1 + z[0] + z[1] + z[2]),
+        z[2] / (1 + z[2] + z[1]),
+        z[3] / (1 + z[3]),
+    ]
+    assert competing(pairs, odds, (3, 3)) == pytest.approx(expected)
+
+
+def bare(entities: int, edges: np.ndarray, relations: int) -> Description:
+    """A description with nothing but edges, inverses included."""
+    back = np.stack([edges[:, 2], edges[:, 1] + relations, edges[:, 0]], 1)
+    nothing = np.zeros(0, dtype=np.int64)
+    values = Values(nothing, nothing, nothing, [], pa.array([], pa.large_string()), {})
+    every = np.unique(np.concatenate([edges, back]), axis=0)
+    position = np.full((entities, 2), np.nan)
+    return Description(np.ones(entities, dtype=bool), values, np.full(entities, -1), 0, -1, position, every, relations)
+
+
+def slow_support(  # noqa: PLR0912 - as plain as can be
+    first: Description, second: Description, pairs: np.ndarray, probability: np.ndarray
+) -> list[float]:
+    """Neighbour by neighbour."""
+    links = {(int(s), int(t)): p for (s, t), p in zip(pairs, probability, strict=True) if p > LINKED}
+    out = [{}, {}]
+    for side, found in zip((first, second), out, strict=True):
+        for head, relation, tail in side.edges.tolist():
+            found.setdefault(head, []).append((relation, tail))
+    together: dict[tuple[int, int], float] = {}
+    total: dict[int, float] = {}
+    for (s, t), p in links.items():
+        for r, n in out[0].get(s, []):
+            for (a, b), q in links.items():
+                if a == n:
+                    total[r] = total.get(r, 0) + p * q
+                    for r2, m in out[1].get(t, []):
+                        if m == b:
+                            together[r, r2] = together.get((r, r2), 0) + p * q
+    sizes = len(first.linkable), len(second.linkable)
+    found = []
+    for s, t in pairs.tolist():
+        best: dict[int, float] = {}
+        for r, n in out[0].get(s, []):
+            for (a, b), q in links.items():
+                for r2, m in out[1].get(t, []):
+                    if a == n and m == b and (r, r2) in together:
+                        share = min(sizes[0] / len(out[0][n]), sizes[1] / len(out[1][b]))
+                        rare = np.log(max(2, share)) / np.log(max(3, sizes[1]))
+                        best[n] = max(best.get(n, 0), q * together[r, r2] / (total[r] + 1) * rare)
+        found.append(sum(best.values()))
+    return found
+
+
+def test_support_equals_the_slow_one() -> None:
+    draw = np.random.default_rng(5)
+    graphs = [
+        np.unique(np.stack([draw.integers(0, 12, 30), draw.integers(0, 2, 30), draw.integers(0, 12, 30)], 1), axis=0)
+        for _ in range(2)
+    ]
+    first, second = (bare(12, edges, 2) for edges in graphs)
+    pairs = np.unique(draw.integers(0, 12, (60, 2)), axis=0)
+    probability = draw.random(len(pairs)) * (draw.random(len(pairs)) < 0.4)
+    level = Support(first, second, pairs).levels(probability)
+    expected = np.array(slow_support(first, second, pairs, probability))
+    known = level >= 0
+    assert known.any()
+    assert (expected > 0).any()
+    assert level[known].tolist() == (len(SUPPORT) - np.searchsorted(SUPPORT, expected[known], side="right")).tolist()
+    assert not expected[~known].any()

@@ -10,7 +10,7 @@ import torch
 
 import emea
 from emea import Links, Task
-from emea.data import LITERAL_SCHEMA, Graph, Unmatched
+from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
 from emea.evidence.values import Values
 from emea.method.mixture import competing
@@ -80,7 +80,7 @@ def test_what_is_known_is_kept_out_of_the_links(registers: tuple[Task, Links]) -
         task,
         seeds=truth[:20],
         exclusions=Links.build(torch.tensor([30]), torch.tensor([30])),
-        unmatched=Unmatched(torch.tensor([40]), torch.tensor([50])),
+        unmatched=Links.build(torch.tensor([40, -1]), torch.tensor([-1, 50])),
     )
     result, found = links_of(known)
     assert not {pair for pair in found if min(pair) < 20}

@@ -77,8 +77,7 @@ class Graph:
         return found if self.aliases is None else pc.coalesce(found, pc.index_in(names, self.aliases))
 
     def __repr__(self) -> str:
-        parts = {"entities": self.entities, "relations": self.relations, "triples": self.triples}
-        sizes = ", ".join(f"{len(part):,} {name}" for name, part in parts.items())
+        sizes = f"{len(self.entities):,} entities, {len(self.relations):,} relations, {len(self.triples):,} triples"
         return f"Graph({sizes}, {self.literals.num_rows:,} literals)"
 
 
@@ -151,33 +150,6 @@ class Links:
 
 
 @dataclass(frozen=True, eq=False)
-class Unmatched:
-    """Entities known to have no counterpart."""
-
-    source: Tensor  # [sources] int64
-    target: Tensor  # [targets] int64
-
-    @classmethod
-    def none(cls) -> Unmatched:
-        """No entities."""
-        return cls(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
-
-    def __len__(self) -> int:
-        return len(self.source) + len(self.target)
-
-    def __add__(self, other: Unmatched) -> Unmatched:
-        return Unmatched(torch.cat([self.source, other.source]), torch.cat([self.target, other.target]))
-
-    def swap(self) -> Unmatched:
-        """The same entities seen from the target."""
-        return Unmatched(self.target, self.source)
-
-    def to(self, device: torch.device) -> Unmatched:
-        """The same entities on a device."""
-        return Unmatched(self.source.to(device), self.target.to(device))
-
-
-@dataclass(frozen=True, eq=False)
 class Task:
     """What the method may know: two graphs and the links it was given. It has no test pairs."""
 
@@ -186,7 +158,7 @@ class Task:
     seeds: Links
     validation: Links = field(default_factory=Links.empty)  # used by no default setting
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
-    unmatched: Unmatched = field(default_factory=Unmatched.none)
+    unmatched: Links = field(default_factory=Links.empty)  # entities known to have no counterpart; −1 stands for it
     checked: Links = field(default_factory=Links.empty)  # proposed links that were checked: weight 1 right, 0 wrong
 
     def names(self, links: Links | Alignment) -> tuple[pa.Array, pa.Array]:
@@ -196,8 +168,8 @@ class Task:
 
     def swap(self) -> Task:
         """The same task seen from the target."""
-        links = (self.seeds.swap(), self.validation.swap(), self.exclusions.swap())
-        return Task(self.target, self.source, *links, self.unmatched.swap(), self.checked.swap())
+        links = self.seeds, self.validation, self.exclusions, self.unmatched, self.checked
+        return Task(self.target, self.source, *(each.swap() for each in links))
 
 
 class Reference:
@@ -267,11 +239,10 @@ class Candidates:
         """Whether each pair is one of the links, [pairs] bool."""
         return torch.isin(self.keys(), links.keys(self.targets))
 
-    def touches(self, links: Links | Unmatched) -> Tensor:
-        """Whether each pair shares an entity with the links or entities, [pairs] bool."""
-        source, target = (self.cosine.new_zeros(size, dtype=torch.bool) for size in (self.sources, self.targets))
-        source[links.source] = True
-        target[links.target] = True
+    def touches(self, links: Links) -> Tensor:
+        """Whether each pair shares an entity with the links, [pairs] bool."""
+        source, target = (self.cosine.new_zeros(size + 1, dtype=torch.bool) for size in (self.sources, self.targets))
+        source[links.source] = target[links.target] = True
         return source[self.source] | target[self.target]
 
     def swap(self) -> Candidates:

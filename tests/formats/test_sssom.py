@@ -160,9 +160,10 @@ ex:c\towl:equivalentClass\tex:d\tsemapv:LexicalMatching\t1\t
     assert rows(pairs) == [
         ("http://example.org/a%20b", "http://example.org/é", 0.5, False, 6),
         ('http://example.org/say "a', "http://else.org/x:y", 1, True, 7),
+        ("http://example.org/a", "", 1, True, 10),  # has no counterpart
         ("http://example.org/c", "http://example.org/d", 1, False, 12),
     ]
-    skipped = b"1 with no counterpart, 1 with no subject, predicate or object, 2 with skos:broadMatch"
+    skipped = b"1 with no subject, predicate or object, 2 with skos:broadMatch"
     assert pairs.schema.metadata[b"skipped"] == skipped
 
 

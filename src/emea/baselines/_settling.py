@@ -28,8 +28,8 @@ class Settling:
         self.free = [graph.linkable.to(device) for graph in (task.source, task.target)]
         self.free[0][self.known.source] = False
         self.free[1][self.known.target] = False
-        self.free[0][task.unmatched.source.to(device)] = False
-        self.free[1][task.unmatched.target.to(device)] = False
+        for free, alone in zip(self.free, (task.unmatched.source, task.unmatched.target), strict=True):
+            free[alone[alone >= 0].to(device)] = False
         self.subrelations = assumed(self.source, self.target, theta)
         self.found = self.known[:0]  # the best pairs of the last turn
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from emea.data import Graph, Links, Unmatched
+from emea.data import Graph, Links
 from emea.errors import InputError
 from emea.formats._files import BREAK
 
@@ -114,14 +114,15 @@ def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> 
     return Links.build(*(torch.from_numpy(column.copy()) for column in unique.T))
 
 
-def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Unmatched:
-    """The entities that a pair reader's table says to have no counterpart."""
+def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
+    """The entities that a pair reader's table says to have no counterpart, as links to −1."""
     alone = pairs.filter(pa.array(is_unmatched(pairs)))
     sides = []
     for column, graph, other in (("source", source, target), ("target", target, source)):
         rows = alone.filter(pc.not_equal(alone[column], ""))
         sides.append(torch.from_numpy(np.unique(_positions(rows, column, path, graph, other))))
-    return Unmatched(*sides)
+    missing = [torch.full_like(side, -1) for side in sides]
+    return Links.build(sides[0], missing[0]) + Links.build(missing[1], sides[1])
 
 
 def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:

@@ -13,7 +13,7 @@ from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import InputError
 from emea.formats._files import writing
-from emea.formats._pairs import PairColumns, checked_weight, is_excluded
+from emea.formats._pairs import PairColumns, checked_weight, is_excluded, is_unmatched
 from emea.formats._writing import alignment_pairs, six_digits
 from emea.formats._xml import FORBIDDEN, PIECE, open_xml
 
@@ -57,7 +57,8 @@ class OAEI(PairReader, PairWriter, AlignmentWriter):
         return cells.columns.build(path, "cells with the relation =")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write one cell per pair."""
+        """Write one cell per pair; entities without counterpart cannot be written."""
+        pairs = pairs.filter(pa.array(~is_unmatched(pairs)))
         names = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
         numbers = zip(is_excluded(pairs).tolist(), six_digits(pairs["weight"].to_numpy()).tolist(), strict=True)
         with writing(path) as file:

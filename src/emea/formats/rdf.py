@@ -19,7 +19,7 @@ from emea.data import Alignment, Graph, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns
 from emea.formats._files import suffix, writing
-from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded
+from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded, is_unmatched
 from emea.formats._quads import SYNTAX, open_quads
 from emea.formats._rdfxml import write_rdf_xml
 from emea.formats._triples import ENTITY, row_blocks
@@ -103,7 +103,9 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return columns.build(path, f"triples with {EQUAL[0]}")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write one triple per pair: owl:sameAs, or owl:differentFrom if the pair is excluded."""
+        """Write one triple per pair: owl:sameAs, or owl:differentFrom if the pair is excluded; entities without
+        counterpart cannot be written."""
+        pairs = pairs.filter(pa.array(~is_unmatched(pairs)))
         relations = [NamedNode(DIFFERENT if excluded else EQUAL[0]) for excluded in is_excluded(pairs).tolist()]
         rows = zip(pairs["source"].to_pylist(), relations, pairs["target"].to_pylist(), strict=True)
         self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)

@@ -19,7 +19,7 @@ from emea.errors import SettingsError
 from emea.formats._curies import lengthen, shorten
 from emea.formats._files import writing
 from emea.formats._mappings import BUILT_IN, Mappings
-from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded
+from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded, is_unmatched
 from emea.formats._writing import Column, alignment_pairs, write_table
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # whoever publishes the set decides on the terms
@@ -94,7 +94,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         self._write(pairs, path, said)
 
     def _write(self, pairs: pa.Table, path: Path, said: dict[str, list[str]]) -> None:
-        names = {side: pairs[side].to_pylist() for side in SIDES}
+        names = {side: [name or NO_TERM for name in pairs[side].to_pylist()] for side in SIDES}
         subjects, prefixes = shorten(names["source"], "source", dict(PREFIXES))
         objects, prefixes = shorten(names["target"], "target", prefixes)
         known = "predicate" in pairs.column_names
@@ -112,7 +112,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         if "similarity" in pairs.column_names and self._similarity is not None:
             columns["similarity_score"] = np.clip(pairs["similarity"].to_numpy(), 0, 1)
         if is_excluded(pairs).any():
-            columns["predicate_modifier"] = ["Not" if excluded else "" for excluded in is_excluded(pairs).tolist()]
+            refused = is_excluded(pairs) & ~is_unmatched(pairs)
+            columns["predicate_modifier"] = ["Not" if excluded else "" for excluded in refused.tolist()]
         if any(exact):
             columns["other"] = exact
         metadata = self._metadata(

@@ -14,7 +14,7 @@ from torch import Tensor
 from emea import plugins
 from emea.candidates.search import search
 from emea.contracts import Encoder, Progress, Report
-from emea.data import Candidates, Counterparts, Embeddings, Links, Task, Unmatched
+from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
@@ -86,7 +86,7 @@ class _Lesson:
     fitted_to: Links  # pairs to which probabilities are fitted
     labels: Links  # pseudo-labels that the encoder is shown
     wrong: Links  # exclusions that are open all the same, to see whether they would be linked
-    alone: Unmatched  # entities without counterpart that are open all the same
+    alone: Links  # entities without counterpart that are open all the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class _Loop:
         fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
         if not len(self.seeds) and not len(held_out) and not last:
             fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
-        wrong, alone = self.folds.tried(self.exclusions, self.unmatched, fold)
+        wrong, alone = (self.folds.tried(mistakes, fold) for mistakes in (self.exclusions, self.unmatched))
         return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo, wrong, alone)
 
     def propose(self, lesson: _Lesson, state: State, watch: Watch | None) -> _Proposal:
@@ -276,7 +276,7 @@ def pseudo_labels(
     return Links.build(pairs.source[rows], pairs.target[rows])
 
 
-def _without(links: Links, seeds: Links, alone: Unmatched, wrong: Links) -> Links:
+def _without(links: Links, seeds: Links, alone: Links, wrong: Links) -> Links:
     """The links that share no entity with the seeds or with entities without counterpart, and are not wrong."""
     taken = torch.isin(links.source, seeds.source) | torch.isin(links.target, seeds.target)
     taken |= torch.isin(links.source, alone.source) | torch.isin(links.target, alone.target)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from emea.data import Links, Unmatched
+from emea.data import Links
 from emea.settings import ProbabilitySettings
 
 
@@ -39,16 +38,11 @@ class Folds:
         """The seeds that a fold does not hide."""
         return self.seeds[~torch.isin(self.seeds.source, self.hidden(fold).source)]
 
-    def tried(self, wrong: Links, alone: Unmatched, fold: int) -> tuple[Links, Unmatched]:
-        """The known mistakes that a fold leaves open: a part of the wrong pairs, and of the entities without
-        counterpart."""
-
-        def part(size: int) -> Tensor:
-            places = torch.arange(size, device=wrong.source.device)
-            return places % max(1, len(self.parts)) == (fold if fold < len(self.parts) else -1)
-
-        sides = alone.source[part(len(alone.source))], alone.target[part(len(alone.target))]
-        return wrong[part(len(wrong))], Unmatched(*sides)
+    def tried(self, mistakes: Links, fold: int) -> Links:
+        """The known mistakes that a fold leaves open."""
+        if fold >= len(self.parts):
+            return mistakes[:0]
+        return mistakes[torch.arange(len(mistakes), device=mistakes.source.device) % len(self.parts) == fold]
 
     def closes(self, fold: int) -> bool:
         """Whether a round with this fold is the last: it hides nothing, although earlier rounds hid some seeds."""

@@ -26,6 +26,7 @@ SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
 LONE = 0.97  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
+FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
 
@@ -52,7 +53,7 @@ def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: 
     """Confidence as decisions teach it: those about proposed links, and the best link of each entity that was found to
     have no counterpart."""
     given, pairs = prepared.given, sample.pairs
-    if not len(given.checked):
+    if len(given.checked) + len(given.unmatched) < FEWEST_CHECKED:
         return confidence
     before = competing(pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, 1.0, LONE)  # as if undecided
     checked = torch.stack([given.checked.source, given.checked.target], 1).numpy()

@@ -108,7 +108,7 @@ def fingerprint(task: Task) -> str:
         digest.update("\n".join(graph.entities.to_pylist()).encode())
         for column in graph.literals.columns:
             digest.update("\n".join(map(str, column.to_pylist())).encode())
-    for column in (*task.seeds.columns, *task.exclusions.columns, task.unmatched.source, task.unmatched.target):
+    for column in (*task.seeds.columns, *task.exclusions.columns, *task.unmatched.columns):
         digest.update(column.numpy().tobytes())
     return digest.hexdigest()
 

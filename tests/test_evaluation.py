@@ -57,7 +57,7 @@ def test_targets_that_may_not_be_linked_are_in_no_pool() -> None:
 def test_measures_are_written_with_their_usual_names() -> None:
     measures = evaluate(answer_of(SCORES, 6, SEEDS, LINKS), Reference(links_of(KNOWN)))
     written = measures.to_dict()
-    assert list(written) == ["reference", "ranking", "alignment", "complete"]
+    assert list(written) == ["reference", "ranking", "alignment"]
     assert written["ranking"]["test targets"]["score"] == {
         "hit@1": measures.ranking["test targets"]["score"].hit_at_1,
         "hit@10": 1.0,

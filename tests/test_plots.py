@@ -12,9 +12,10 @@ from emea.analysis.measures import Alignments, LinkMeasures, Measures
 from emea.errors import SettingsError
 from emea.report.figures import reliability_plot, save_plot
 
-CONFIDENCE, RIGHT = torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([True, True, False, True])
-BINS, POINTS = reliability(CONFIDENCE, RIGHT), curve(CONFIDENCE, RIGHT, 5)
-LINKS = LinkMeasures(4, 3 / 4, 3 / 5, 2 / 3, calibration_error(BINS), BINS, POINTS)
+CONFIDENCE = torch.tensor([0.9, 0.8, 0.7, 0.6]).repeat_interleave(30)
+RIGHT = torch.tensor([True, True, False, True]).repeat_interleave(30)
+BINS, POINTS = reliability(CONFIDENCE, RIGHT), curve(CONFIDENCE, RIGHT, 150)
+LINKS = LinkMeasures(120, 3 / 4, 3 / 5, 2 / 3, calibration_error(BINS), BINS, POINTS)
 SPEC = reliability_plot(Measures(5, {}, Alignments(known_sources=LINKS, strict=LINKS)))
 
 

@@ -91,7 +91,7 @@ def test_the_folder_holds_what_it_should(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names == {
         "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv",
-        "relations.sssom.tsv", "rounds.jsonl",
+        "relations.sssom.tsv", "rounds.jsonl", "summary.json",
         "seeds.tsv",
         "settings.toml", "timings.jsonl",
     }  # fmt: skip

@@ -82,6 +82,7 @@ class Measures:
     def to_dict(self) -> dict[str, Any]:
         """As metrics.json has it, with names spelled out: hit@1, calibration error."""
         found: dict[str, Any] = spelled_out(self)
+        del found["complete"]  # is said anew with each evaluation
         return found
 
     @property

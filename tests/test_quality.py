@@ -1,5 +1,6 @@
 """A floor under the quality of the links: what a change must not lose."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,42 @@ def test_named_graphs_are_linked_without_seeds() -> None:
     assert every.calibration_error <= 0.12
     told_well = of_kinds(task, reference.open(), {"territory", "currency"})
     assert emea.evaluate(result, Reference(told_well)).known_sources.f1 >= 0.95
+
+
+def melted(path: Path, to: Path) -> Path:
+    """A wide table as triples."""
+    with path.open(encoding="utf-8", newline="") as file, to.open("w", encoding="utf-8") as out:
+        out.write("head\trelation\ttail\tkind\n")
+        for row in csv.DictReader(file):
+            entity = row.pop("id")
+            out.writelines(f"{entity}\t{name}\t{value}\tliteral\n" for name, value in row.items() if value.strip())
+    return to
+
+
+def test_most_restaurants_have_no_counterpart(benchmark_data: Path, tmp_path: Path) -> None:
+    folder = benchmark_data / "real" / "fodors_zagats"
+    paths = [melted(folder / f"{side}.csv", tmp_path / f"{side}.tsv") for side in ("source", "target")]
+    task = emea.read(*paths)
+    result = emea.align(task, load(assignments=["evidence.kind=all"]))
+    measures = emea.evaluate(result, emea.read_reference(folder / "truth.tsv", task)).strict
+    assert measures.f1 >= 0.97
+    assert measures.calibration_error <= 0.05
+    absence = result.outcome.absence
+    assert absence is not None
+    assert absence.share == pytest.approx(1 - 112 / 533, abs=0.03)
+
+
+@pytest.mark.slow
+def test_terms_are_linked_by_their_labels(benchmark_data: Path) -> None:
+    folder = benchmark_data / "real" / "iaut_uat"
+    task = emea.read(folder / "source.ttl", folder / "target.rdf")
+    result = emea.align(task, load(assignments=["evidence.kind=all"]))
+    names = zip(*(column.to_pylist() for column in task.names(result.alignment)), strict=True)
+    rows = [line.split("\t") for line in (folder / "truth_other.tsv").read_text(encoding="utf-8").splitlines()]
+    related = {(row[0], row[-1]) for row in rows}  # neither right nor wrong
+    truth = {tuple(line.split("\t")) for line in (folder / "truth.tsv").read_text(encoding="utf-8").splitlines()}
+    found = {pair for pair in names if pair not in related}
+    assert 2 * len(found & truth) / (len(found) + len(truth)) >= 0.88
 
 
 @pytest.mark.slow

@@ -130,7 +130,8 @@ class _Loop:
         _refuse_old_contract(plugin, settings.em.encoder)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
-        self.folds = Folds.cut(self.seeds, settings.probability, self.generator)
+        whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
+        self.folds = whole if settings.judges else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:
         """Start from the state, or from the beginning."""
@@ -140,13 +141,13 @@ class _Loop:
         return state
 
     def prepare_lesson(self, state: State) -> _Lesson:
-        """Hide a fold of the seeds; without any seed, a fold of the pseudo-labels."""
+        """Hide a fold of the seeds; without any seed, or if links are judged at the end, of the pseudo-labels."""
         last = state.done == self.settings.em.rounds
         closing = last or self.folds.closes(state.fold)
         fold = self.folds.nothing if closing else state.fold
         hidden, pseudo = self.folds.hidden(fold), state.labels.to(self.device)
         fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
-        if not len(self.seeds) and not len(held_out) and not last:
+        if (self.settings.judges or not len(self.seeds)) and not len(held_out) and not last:
             fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
         wrong, alone = (self.folds.tried(mistakes, fold) for mistakes in (self.exclusions, self.unmatched))
         return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo, wrong, alone)

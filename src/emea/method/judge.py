@@ -24,7 +24,8 @@ from emea.settings import EvidenceSettings
 BEST, LEAST = 10, 1e-3  # pairs of an entity that the loop believes most, and at least so much, are judged
 SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
-LONE = 0.97  # a pair for which nothing but one field speaks is right so often at best
+SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
+LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
@@ -40,7 +41,7 @@ def judge(
     sample = _sample(first, second, asked, _decisions(asked.pairs, prepared))
     width = len(second.linkable)
     found = estimate(sample, np.isin(_keys(asked.pairs, width), _keys(asked.start, width)) * START)
-    confidence = found.probability * np.where(found.speaking > 1, 1.0, LONE)
+    confidence = found.probability * np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     confidence[structural] = np.minimum(confidence[structural], asked.belief[structural])
     confidence = _learned(confidence, sample, found, prepared)
@@ -55,7 +56,7 @@ def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: 
     given, pairs = prepared.given, sample.pairs
     if len(given.checked) + len(given.unmatched) < FEWEST_CHECKED:
         return confidence
-    before = competing(pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, 1.0, LONE)  # as if undecided
+    before = competing(pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, SUREST, LONE)  # as if undecided
     checked = torch.stack([given.checked.source, given.checked.target], 1).numpy()
     row = np.flatnonzero(np.isin(_keys(pairs, sample.sizes[1]), _keys(checked, sample.sizes[1])))
     trials = [np.stack([before[row], sample.decided[row]], 1)]

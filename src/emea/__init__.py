@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from emea.analysis.measures import Measures
     from emea.data import Alignment, Counterparts, Graph, Links, Reference, Task
     from emea.examples import read_example
-    from emea.formats import read, read_benchmark, read_graph, read_reference
+    from emea.formats import read, read_benchmark, read_decisions, read_graph, read_reference
     from emea.method.rounds import Fitting, Outcome, Round, Step
 
 __version__ = "0.1.0"
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("Graph", "Links", "Reference", "Task"), "emea.data"),
     **dict.fromkeys(("Fitting", "Round"), "emea.method.rounds"),
-    **dict.fromkeys(("read", "read_benchmark", "read_graph", "read_reference"), "emea.formats"),
+    **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
     "Measures": "emea.analysis.measures",
     "read_example": "emea.examples",
 }
@@ -55,6 +55,7 @@ __all__ = [
     "evaluate",
     "read",
     "read_benchmark",
+    "read_decisions",
     "read_example",
     "read_graph",
     "read_reference",

@@ -49,10 +49,10 @@ def read_known(path: Path, source: Graph, target: Graph) -> Task:
     return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
 
 
-def read_decisions(path: Path, task: Task) -> Task:
+def read_decisions(path: str | Path, task: Task) -> Task:
     """The task with decisions about proposed links, from a file of pairs or from the folder of a run: right ones become
     seeds, and all of them teach how far to trust confidence. A decision takes precedence over a seed."""
-    path = _decided_in(path)
+    path = _decided_in(Path(path))
     known = read_known(path, task.source, task.target)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
     kept = ~(torch.isin(task.seeds.source, right.source) | torch.isin(task.seeds.target, right.target))

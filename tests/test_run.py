@@ -119,6 +119,12 @@ def test_blank_nodes_have_no_name_and_no_same_as(tmp_path: Path) -> None:
         (tmp_path / f"{side}.nt").write_text("\n".join(lines) + "\n")
     command("align", "a.nt", "b.nt", "--quiet", *QUICK, "--out", "named", folder=tmp_path)
     assert not [row for row in table(tmp_path / "named" / "alignment.tsv").to_pylist() if "_:" in row["source"]]
+    given = ("--evidence", "structure", "--seeds", "seeds.tsv", "--min-confidence", "0")
+    (tmp_path / "seeds.tsv").write_text("".join(f"http://a.org/{i}\thttp://b.org/{i}\n" for i in range(5)))
+    for asked, some in (((), False), (("--set", "evidence.anonymous=true"), True)):
+        command("align", "a.nt", "b.nt", "--quiet", *QUICK, *given, *asked, "--out", f"by{some}", folder=tmp_path)
+        candidates = table(tmp_path / f"by{some}" / "candidates.tsv").to_pylist()
+        assert any(row["source"].startswith("_:") for row in candidates) == some
     asked = ("--set", "evidence.anonymous=true")
     command("align", "a.nt", "b.nt", "--quiet", *QUICK, *asked, folder=tmp_path)
     links = table(tmp_path / "run" / "alignment.tsv").to_pylist()

@@ -59,7 +59,7 @@ def describe(graph: Graph, settings: EvidenceSettings) -> Description:
     if not settings.anonymous:
         naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
         attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
-        linkable = ~(_unnamed(graph) | naming[attached_by] | _deprecated(graph))
+        linkable = ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
     values = _inherited(values, triples, describing, names)
     position, places = _positions(values, len(graph.entities))
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
@@ -70,7 +70,7 @@ def describe(graph: Graph, settings: EvidenceSettings) -> Description:
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
 
 
-def _unnamed(graph: Graph) -> np.ndarray:
+def unnamed(graph: Graph) -> np.ndarray:
     """Which entities are blank nodes or terms of W3C vocabularies, [entities] bool."""
     unnamed: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
     return unnamed

@@ -20,7 +20,7 @@ from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
 from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
 from emea.method.folds import Folds, hide_labels
-from emea.method.judge import judge
+from emea.method.judge import between_named, judge
 from emea.method.matching import Calibration, match, mutual_best
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State
@@ -70,6 +70,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
         )
     tried = last.state.trials
     recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
+    believed = between_named(believed, prepared, settings.evidence)
     alignment = match(believed, Calibration(tried[recent, 1:]), settings.matching)
     return Outcome(prepared, settings, alignment, believed, last)
 

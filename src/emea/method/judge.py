@@ -10,7 +10,7 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Links
 from emea.evidence.comparison import UNKNOWN, Comparison, Fields
-from emea.evidence.descriptions import Description, describe
+from emea.evidence.descriptions import Description, describe, unnamed
 from emea.evidence.joins import joined, sharing
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
@@ -48,6 +48,17 @@ def judge(
     undecided = np.isnan(sample.decided)
     beliefs = _beliefs(asked.pairs[undecided], confidence[undecided], believed, embeddings)
     return beliefs, _absence(sample, found, first)
+
+
+def between_named(believed: Counterparts, prepared: Prepared, settings: EvidenceSettings) -> Counterparts:
+    """The beliefs about pairs of which neither is a blank node or a vocabulary term, unless those are asked for."""
+    given, pairs = prepared.given, believed.candidates
+    if settings.anonymous:
+        return believed
+    sides = ((given.source, pairs.source), (given.target, pairs.target))
+    named = [torch.from_numpy(~unnamed(graph)).to(column.device)[column] for graph, column in sides]
+    kept = named[0] & named[1]
+    return believed if bool(kept.all()) else believed[kept]
 
 
 def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: Prepared) -> np.ndarray:

@@ -33,6 +33,7 @@ from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 
 FORMAT = 2  # of a record
+LATER = {"matching": ("judge", True), "evidence": ("anonymous", False)}  # settings added since that change no run here
 COMPLETE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # keys of a record
 KEPT = ("hit@1", "hit@10", "mrr", "mr")
 
@@ -180,6 +181,9 @@ class Measured:
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
+        for table, (name, idle) in LATER.items():
+            if settings[table][name] == idle:
+                del settings[table][name]
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
     def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:

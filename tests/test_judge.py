@@ -103,6 +103,18 @@ def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links]) -> None
     assert float(doubted.alignment.confidence.max()) < float(everything.confidence.max()) - 0.2
 
 
+def test_without_values_hidden_seeds_calibrate() -> None:
+    draw = np.random.default_rng(1)
+    edges = np.stack([draw.integers(0, 60, 240), draw.integers(0, 2, 240), draw.integers(0, 60, 240)], 1)
+    graphs = [Graph.build([f"{side}{i:02}" for i in range(60)], ["r", "s"], edges) for side in "ab"]
+    seeds = Links.build(torch.arange(30), torch.arange(30))
+    task = Task(graphs[0], graphs[1], seeds)
+    result = emea.align(task, load(assignments=["evidence.kind=all"]))
+    assert result.outcome.absence is None
+    assert result.last is not None
+    assert len(result.last.state.trials) > 0
+
+
 def test_entities_compete() -> None:
     pairs = np.array([[0, 0], [0, 1], [1, 1], [2, 2]])
     odds = np.array([1.0, 2.0, 3.0, -1.0])

@@ -23,6 +23,7 @@ NOTHING_SHARED = (
     "there are no known pairs, and the graphs share no value: expected pairs (--seeds), or names, labels or "
     "identifiers in both graphs; --local-names uses the last part of URIs as names"
 )
+LEAST_VALUED = 0.1  # share of the entities
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,16 @@ class Prepared:
     def known(self) -> Links:
         """Seeds, and values that count as equal."""
         return self.given.seeds + self.anchors.links
+
+    @property
+    def valued(self) -> bool:
+        """Whether values tell much: in one of the graphs, an entity in ten has a value that the other graph has, too."""
+        shares = []
+        for graph in (self.graphs.source, self.graphs.target):
+            claims = claims_of(graph)
+            told = len(torch.unique(claims.entity[claims.value >= 0]))
+            shares.append(told / max(1, int(graph.linkable.sum())))
+        return max(shares) >= LEAST_VALUED
 
     def require_known(self) -> None:
         """Refuse a task in which nothing at all is known."""

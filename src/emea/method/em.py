@@ -63,7 +63,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; by structure alone,
     with confidence calibrated on the seeds hidden in recent rounds."""
     believed = widen(last.agreed, last.believed)
-    if settings.judges:
+    if settings.judges and prepared.valued:
         believed, absence = judge(prepared, believed, last.embeddings, settings.evidence)
         return Outcome(
             prepared, settings, match(believed, Calibration.none(), settings.matching), believed, last, absence
@@ -132,7 +132,8 @@ class _Loop:
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
-        self.folds = whole if settings.judges else Folds.cut(self.seeds, settings.probability, self.generator)
+        self.judged = settings.judges and prepared.valued
+        self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:
         """Start from the state, or from the beginning."""
@@ -148,7 +149,7 @@ class _Loop:
         fold = self.folds.nothing if closing else state.fold
         hidden, pseudo = self.folds.hidden(fold), state.labels.to(self.device)
         fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
-        if (self.settings.judges or not len(self.seeds)) and not len(held_out) and not last:
+        if (self.judged or not len(self.seeds)) and not len(held_out) and not last:
             fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
         wrong, alone = (self.folds.tried(mistakes, fold) for mistakes in (self.exclusions, self.unmatched))
         return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo, wrong, alone)

@@ -107,7 +107,7 @@ class Prepared:
 
     @property
     def valued(self) -> bool:
-        """Whether values tell much: in one of the graphs, an entity in ten has a value that the other graph has, too."""
+        """Whether values tell much: one entity in ten of a graph has a value that the other graph has, too."""
         shares = []
         for graph in (self.graphs.source, self.graphs.target):
             claims = claims_of(graph)

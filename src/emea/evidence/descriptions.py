@@ -72,8 +72,8 @@ def describe(graph: Graph, settings: EvidenceSettings) -> Description:
 
 def unnamed(graph: Graph) -> np.ndarray:
     """Which entities are blank nodes or terms of W3C vocabularies, [entities] bool."""
-    unnamed: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
-    return unnamed
+    found: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _deprecated(graph: Graph) -> np.ndarray:

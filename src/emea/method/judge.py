@@ -249,11 +249,10 @@ def _absence(sample: Sample, found: Estimate, first: Description) -> Absence:
     partner = np.full(sizes[0], -1)
     partner[source[linked]] = target[linked]
     without = (partner[source] >= 0) & (partner[source] != target)
-    odds = np.where(without, found.odds, -np.inf)
     z = np.exp(found.odds.clip(-50, 30))
     taken = np.bincount(target, z, sizes[1])[target]  # the target's other sources stay
     own = np.bincount(source[without], z[without], sizes[0])[source]
-    again = np.where(np.isfinite(odds), z / (1 + own + taken - z), 0.0)
+    again = np.where(without, z / (1 + own + taken - z), 0.0)
     best = np.zeros(sizes[0])
     np.maximum.at(best, source, again)
     tried = np.flatnonzero(partner >= 0)

@@ -11,6 +11,7 @@ from emea.evidence import joins
 from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.similarity import OTHER_NUMERAL, REORDERED, Similarity
+from emea.evidence.values import read_values
 from emea.settings import EvidenceSettings
 
 NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
@@ -58,13 +59,18 @@ def graph(rows: dict[str, dict[str, str]]) -> Graph:
     return Graph.build(list(rows), [], nothing, attributes=attributes, literals=table)
 
 
+def described(rows: dict[str, dict[str, str]]) -> Description:
+    settings, side = EvidenceSettings(kind="all"), graph(rows)
+    return describe(side, read_values(side, settings), settings)
+
+
 @pytest.fixture
 def sides() -> tuple[Description, Description]:
     draw = np.random.default_rng(0)
     words = ["".join(draw.choice(list("abcdefgh"), 5)) for _ in range(60)]
     left = {f"a{i:02}": {"name": words[i], "born": f"19{i:02}", "note": "same"} for i in range(40)}
     right = {f"b{i:02}": {"title": words[i], "year": f"19{i:02}", "text": words[59 - i]} for i in range(40)}
-    first, second = (describe(graph(rows), EvidenceSettings(kind="all")) for rows in (left, right))
+    first, second = (described(rows) for rows in (left, right))
     return first, second
 
 
@@ -85,11 +91,10 @@ def test_attributes_correspond_if_links_agree_in_them(sides: tuple[Description, 
 
 
 def test_equal_under_another_attribute_is_less_than_equal() -> None:
-    left = graph({f"a{i}": {"name": f"word{i} x{i}y"} for i in range(20)})
-    right = graph({f"b{i}": {"name" if i < 15 else "other": f"word{i} x{i}y"} for i in range(20)})
-    first, second = (describe(side, EvidenceSettings(kind="all")) for side in (left, right))
+    left = described({f"a{i}": {"name": f"word{i} x{i}y"} for i in range(20)})
+    right = described({f"b{i}": {"name" if i < 15 else "other": f"word{i} x{i}y"} for i in range(20)})
     links = np.stack([np.arange(20)] * 2, 1)
-    compare = Comparison(first, second)
+    compare = Comparison(left, right)
     fields = compare.fields(links, np.random.default_rng(0))
     assert len(fields) == 1
     assert set(compare.levels(links, fields)[0][:, 0].tolist()) == {0, 1}
@@ -103,10 +108,7 @@ def test_distance_is_measured_on_the_sphere() -> None:
         "suva": ("-18.1", "178.4"),
         "apia": ("-13.8", "-171.8"),
     }
-    side = describe(
-        graph({name: {"lat": one, "long": other} for name, (one, other) in places.items()}),
-        EvidenceSettings(kind="all"),
-    )
+    side = described({name: {"lat": one, "long": other} for name, (one, other) in places.items()})
     compare = Comparison(side, side)
     fields = compare.fields(np.zeros((0, 2), dtype=np.int64), np.random.default_rng(0))
     order = sorted(places)  # apia, berlin, potsdam, suva
@@ -117,15 +119,20 @@ def test_distance_is_measured_on_the_sphere() -> None:
     assert compare.levels(pairs, fields)[0][:, -1].tolist() == [1, 5, 5]
 
 
-def test_pairs_that_share_rare_values_are_joined(sides: tuple[Description, Description]) -> None:
+def test_pairs_that_alone_share_a_value(sides: tuple[Description, Description]) -> None:
     first, second = (side.values for side in sides)
-    found = {tuple(pair) for pair in joins.sharing(first, second, 1).tolist()}
+
+    def fits(pairs: np.ndarray) -> np.ndarray:
+        even: np.ndarray = pairs.sum(1) % 2 == 0
+        return even
+
+    found = {tuple(pair) for pair in joins.alone(first, second, fits).tolist()}
     expected = set()
     for form in {*first.forms} & {*second.forms}:
         held = [
             {int(entity) for entity in side.entity[side.value == side.forms.index(form)]} for side in (first, second)
         ]
-        if len(held[0]) * len(held[1]) <= 1:
-            expected |= set(itertools.product(*held))
+        fitting = {pair for pair in itertools.product(*held) if sum(pair) % 2 == 0}
+        expected |= fitting if len(fitting) == 1 else set()
     assert found == expected
     assert {(i, i) for i in range(40)} <= {tuple(pair) for pair in joins.joined(first, second, (40, 40)).tolist()}

@@ -7,6 +7,7 @@ import pytest
 
 from emea.data import Graph
 from emea.evidence.descriptions import Description, describe
+from emea.evidence.values import read_values
 from emea.formats import read_graph
 from emea.settings import EvidenceSettings
 
@@ -20,7 +21,8 @@ PREFIXES = """
 def described(tmp_path: Path, turtle: str, **settings: bool) -> tuple[Graph, Description]:
     (tmp_path / "graph.ttl").write_text(PREFIXES + turtle)
     graph = read_graph(tmp_path / "graph.ttl")
-    return graph, describe(graph, EvidenceSettings(kind="all", **settings))
+    chosen = EvidenceSettings(kind="all", **settings)
+    return graph, describe(graph, read_values(graph, chosen), chosen)
 
 
 def number(graph: Graph, name: str) -> int:
@@ -89,3 +91,9 @@ def test_an_entity_without_a_name_is_known_by_those_of_its_neighbours(tmp_path: 
     )
     assert values(found, number(graph, "z")) == {"s berlin"}
     assert values(found, number(graph, "m")) == {"s m"}
+
+
+def test_kinds_bear_the_names_of_their_classes(tmp_path: Path) -> None:
+    things = "".join(f":e{i} a :{'TimeZone' if i % 2 else 'city'} ; rdfs:label 'n{i}' ." for i in range(10))
+    graph, found = described(tmp_path, things)
+    assert [found.kinds[found.kind[number(graph, name)]] for name in ("e0", "e1")] == ["city", "time zone"]

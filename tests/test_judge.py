@@ -188,3 +188,27 @@ def test_support_equals_the_slow_one() -> None:
     assert (expected > 0).any()
     assert level[known].tolist() == (len(SUPPORT) - np.searchsorted(SUPPORT, expected[known], side="right")).tolist()
     assert not expected[~known].any()
+
+
+def test_kinds_with_a_namesake_are_not_linked_to_others() -> None:
+    """Zones bear the names of cities; the other graph knows zones only as what cities lie in."""
+    draw, count = random.Random(5), 40
+    names = ["".join(draw.choices("abcdefgh", k=6)) for _ in range(count)]
+    lands = [(f"land{i}", "land", f"country {draw.choices('mnopqr', k=5)}") for i in range(5)]
+    zones = [(f"z{i:02}", "zone", names[i]) for i in range(count)]
+    cities = [(f"c{i:02}", "city", names[i]) for i in range(count)]
+    unnamed = [(f"t{i:02}", "time zone", "") for i in range(count)]
+
+    def graph(things: list[tuple[str, str, str]], triples: list[tuple[int, int, int]]) -> Graph:
+        rows = [(i, 0, kind, "", "") for i, (_, kind, _) in enumerate(things)]
+        rows += [(i, 1, name, "", "") for i, (_, _, name) in enumerate(things) if name]
+        table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+        ids = [name for name, _, _ in things]
+        return Graph.build(ids, ["in", "has"], np.array(triples), attributes=["kind", "label"], literals=table)
+
+    first = graph([*lands, *zones], [(5 + i, 0, i % 5) for i in range(count)])
+    inside = [(5 + i, 0, i % 5) for i in range(count)]
+    second = graph([*lands, *cities, *unnamed], [*inside, *((5 + i, 1, 5 + count + i) for i in range(count))])
+    _, found = links_of(Task(first, second, Links.empty()))
+    assert sum((5 + i, 5 + count + i) in found for i in range(count)) >= 0.9 * count
+    assert not any((5 + i, 5 + i) in found for i in range(count))

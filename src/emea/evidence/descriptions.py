@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.values import NUMBER_FORM, STRING, Values, read_values
+from emea.evidence.names import local_names
+from emea.evidence.values import NUMBER_FORM, STRING, Values
 from emea.kernels.ranges import spread
 from emea.settings import EvidenceSettings
 
@@ -25,6 +26,7 @@ FILLERS = tuple(f"{W3C}2002/07/owl#{name}" for name in ("someValuesFrom", "allVa
 LATITUDE = re.compile(r"(?i)(^|[^a-z])lat(itude)?$")
 LONGITUDE = re.compile(r"(?i)(^|[^a-z])(lon|long|lng|longitude)$")
 UNNAMED = rf"^_:|^{W3C}|[/#]genid[-/]?\w*$"
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes that hold names
 FEW_KINDS, LEAST_HOLDERS = 30, 5  # an attribute with at most so many strings, held by so many each, names kinds
 MOST_BORROWED = 16  # neighbours by one relation whose strings an entity without any is known by
@@ -38,7 +40,7 @@ class Description:
     linkable: np.ndarray  # [entities] bool: not blank nodes, vocabulary terms, or nodes that only describe others
     values: Values  # those of describing nodes belong to what they describe
     kind: np.ndarray  # [entities] number of its kind, −1 if it has none
-    kinds: int
+    kinds: tuple[str, ...]  # the name of each
     naming_kinds: int  # the attribute whose values are the kinds, −1 if types are
     position: np.ndarray  # [entities, 2] latitude and longitude in degrees, NaN if unknown
     edges: np.ndarray  # [edges, 3] head, relation, tail; each also as its inverse, relation + relations
@@ -46,13 +48,12 @@ class Description:
 
     def without_kinds(self) -> Description:
         """The same, with all entities of one kind."""
-        return replace(self, kind=np.full_like(self.kind, -1), kinds=0, naming_kinds=-1)
+        return replace(self, kind=np.full_like(self.kind, -1), kinds=(), naming_kinds=-1)
 
 
-def describe(graph: Graph, settings: EvidenceSettings) -> Description:
+def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Description:
     """Collect what describes each entity."""
-    values, triples = read_values(graph, settings), graph.triples.numpy()
-    names = graph.relations.to_pylist()
+    triples, names = graph.triples.numpy(), graph.relations.to_pylist()
     numbers = {name: number for number, name in enumerate(names)}
     describing = _describing(graph, values, numbers)
     linkable = np.ones(len(graph.entities), dtype=bool)
@@ -63,10 +64,9 @@ def describe(graph: Graph, settings: EvidenceSettings) -> Description:
     values = _inherited(values, triples, describing, names)
     position, places = _positions(values, len(graph.entities))
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
-    kind, naming_kinds = _kinds(graph, values, numbers, linkable)
+    kind, kinds, naming_kinds = _kinds(graph, values, numbers, linkable)
     edges, relations = _edges(triples, numbers, len(names))
     values = _borrowed(values, edges, names + [""] * (relations - len(names)), linkable)
-    kinds = int(kind.max(initial=-1)) + 1
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
 
 
@@ -172,9 +172,12 @@ def _kept(values: Values, rows: np.ndarray) -> Values:
     return Values(entity, attribute, value, values.forms, values.attributes, values.odd)
 
 
-def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.ndarray) -> tuple[np.ndarray, int]:
+def _kinds(
+    graph: Graph, values: Values, numbers: dict[str, int], linkable: np.ndarray
+) -> tuple[np.ndarray, tuple[str, ...], int]:
     """The kind of each entity, [entities], −1 if unknown: its narrowest type that is not rare; without types its
-    scheme; without schemes the value of an attribute that has few values. And that attribute, or −1."""
+    scheme; without schemes the value of an attribute that has few values. The names of the kinds; and that attribute,
+    or −1."""
     head, relation, tail = graph.triples.numpy().T
     size = len(graph.entities)
     for name in (TYPE, SCHEME):
@@ -182,9 +185,10 @@ def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.n
         held = np.stack([head[rows], tail[rows]], 1)
         if name == TYPE and SUBCLASS in numbers:
             held = _with_wider(held, graph.triples.numpy()[relation == numbers[SUBCLASS]])
-        kind = _narrowest(held, linkable)
+        kind, classes = _narrowest(held, linkable)
         if len(np.unique(kind[linkable])) > 1:
-            return kind, -1
+            ends = local_names(graph.entities.take(pa.array(classes)))
+            return kind, tuple(CAMEL.sub(" ", end).casefold() for end in ends), -1
     kind = np.full(size, -1, dtype=np.int64)
     for attribute in range(len(values.attributes)):
         rows = np.flatnonzero(values.attribute == attribute)
@@ -192,8 +196,8 @@ def _kinds(graph: Graph, values: Values, numbers: dict[str, int], linkable: np.n
         few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and len(rows) >= linkable.sum() / 2
         if few and all(values.forms[form].startswith(STRING) for form in forms):
             kind[values.entity[rows]] = np.searchsorted(forms, values.value[rows])
-            return kind, attribute
-    return kind, -1
+            return kind, tuple(values.forms[form].removeprefix(STRING) for form in forms), attribute
+    return kind, (), -1
 
 
 def _with_wider(held: np.ndarray, subclass: np.ndarray) -> np.ndarray:
@@ -208,18 +212,18 @@ def _with_wider(held: np.ndarray, subclass: np.ndarray) -> np.ndarray:
         held = wider
 
 
-def _narrowest(held: np.ndarray, linkable: np.ndarray) -> np.ndarray:
-    """Each entity's least frequent kind that is not rare, renumbered, [entities]; −1 if it has none."""
+def _narrowest(held: np.ndarray, linkable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each entity's least frequent kind that is not rare, [entities]; −1 if it has none. And what the kinds are."""
     held = held[linkable[held[:, 0]]]
     kind = np.full(len(linkable), -1, dtype=np.int64)
     if not len(held):
-        return kind
+        return kind, kind[:0]
     count = np.bincount(held[:, 1])
     held = held[count[held[:, 1]] >= max(2, SMALLEST_KIND * linkable.sum())]
     held = held[np.lexsort((held[:, 1], -count[held[:, 1]]))]  # the least frequent is written last
     kind[held[:, 0]] = held[:, 1]
-    _, number = np.unique(kind, return_inverse=True)
-    return number.ravel() - int(kind.min() < 0)
+    found, number = np.unique(kind, return_inverse=True)
+    return number.ravel() - int(found[0] < 0), found[found >= 0]
 
 
 def _edges(triples: np.ndarray, numbers: dict[str, int], relations: int) -> tuple[np.ndarray, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
@@ -26,16 +28,19 @@ def joined(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
     ]
     holders = [_holders(side, own) for side, own in zip((first, second), words, strict=True)]
     found = [
-        sharing(first, second, MOST_SHARED),
-        _sharing(first, second, (ordered[0], ordered[1]), MOST_SHARED),
+        _sharing(first, second, (first.forms, second.forms))[:, 1:],
+        _sharing(first, second, (ordered[0], ordered[1]))[:, 1:],
         _by_words(holders[0], holders[1], sizes),
     ]
     return np.unique(np.concatenate(found), axis=0)
 
 
-def sharing(first: Values, second: Values, most: int) -> np.ndarray:
-    """Pairs of entities that share a value which joins at most so many, [pairs, 2]."""
-    return _sharing(first, second, (first.forms, second.forms), most)
+def alone(first: Values, second: Values, fits: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Pairs of entities that fit each other and alone share some value, [pairs, 2]."""
+    found = _sharing(first, second, (first.forms, second.forms))
+    found = found[fits(found[:, 1:])]
+    once: np.ndarray = found[np.bincount(found[:, 0])[found[:, 0]] == 1, 1:]
+    return once
 
 
 def _words(form: str) -> list[str]:
@@ -43,8 +48,8 @@ def _words(form: str) -> list[str]:
     return sorted({*words_of(form)}) if form.startswith(STRING) else []
 
 
-def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]], most: int) -> np.ndarray:
-    """Pairs of entities with equal keys of values, unless a key joins too many."""
+def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]]) -> np.ndarray:
+    """Equal keys of values, and the pairs of entities that each joins, [pairs, 3], unless it joins too many."""
     number: dict[str, int] = {}
     held = []
     for values, names in ((first, keys[0]), (second, keys[1])):
@@ -52,9 +57,9 @@ def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]], m
         held.append(np.unique(np.stack([of_form[values.value], values.entity], 1), axis=0))
     left, right = held
     count = [np.bincount(side[:, 0], minlength=len(number)) for side in held]
-    left = left[(count[0] * count[1] <= most)[left[:, 0]]]
+    left = left[(count[0] * count[1] <= MOST_SHARED)[left[:, 0]]]
     row, place = spread(np.searchsorted(right[:, 0], left[:, 0]), count[1][left[:, 0]])
-    return np.stack([left[row, 1], right[place, 1]], 1)
+    return np.stack([left[row, 0], left[row, 1], right[place, 1]], 1)
 
 
 def _holders(values: Values, words: list[list[str]]) -> dict[str, np.ndarray]:

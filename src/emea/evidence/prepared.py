@@ -7,6 +7,7 @@ like any other neighbour, and shared values serve as seeds that nobody had to pr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +99,13 @@ class Prepared:
     given: Task  # as it was given
     graphs: Task  # the graphs as encoders and rules see them, without seeds
     anchors: Anchors
-    faults: tuple[str, ...] = ()  # values that are not what they claim to be, a sentence for each kind
+    values: tuple[Values, ...] = ()  # of both graphs, if values count
+
+    @cached_property
+    def faults(self) -> list[str]:
+        """Values that are not what they claim to be, a sentence for each kind."""
+        sides = zip(("source", "target"), self.values, strict=False)
+        return [sentence for name, side in sides for sentence in side.faults(name)]
 
     @property
     def known(self) -> Links:
@@ -139,10 +146,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    faults = [
-        sentence for name, side in zip(("source", "target"), sides, strict=True) for sentence in side.faults(name)
-    ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(faults))
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides))
 
 
 def _claims(values: Values, equal: np.ndarray, alike_to_it: np.ndarray, entities: int) -> Claims:

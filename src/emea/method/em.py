@@ -70,7 +70,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
         )
     tried = last.state.trials
     recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
-    believed = between_named(believed, prepared, settings.evidence)
+    believed = between_named(believed, prepared.given, settings.evidence)
     alignment = match(believed, Calibration(tried[recent, 1:]), settings.matching)
     return Outcome(prepared, settings, alignment, believed, last)
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from emea.data import Candidates, Counterparts, Embeddings, Links
-from emea.evidence.comparison import UNKNOWN, Comparison, Fields
+from emea.data import Candidates, Counterparts, Embeddings, Task
+from emea.evidence.comparison import UNKNOWN
 from emea.evidence.descriptions import Description, describe, unnamed
-from emea.evidence.joins import joined, sharing
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.kernels.segments import segment_rank
-from emea.method.matching import Calibration, mutual_best
-from emea.method.mixture import START, Estimate, Pairs, Sample, competing, estimate
+from emea.method.matching import Calibration
+from emea.method.mixture import Estimate, Sample, competing, estimate
 from emea.method.rounds import Absence
-from emea.method.support import Support
+from emea.method.sample import compare, consider, keys_of
 from emea.settings import EvidenceSettings
 
-BEST, LEAST = 10, 1e-3  # pairs of an entity that the loop believes most, and at least so much, are judged
-SURE = 0.8  # confidence of the loop's links from which the judge starts
-RANDOM_PAIRS = 4000  # by which chance is measured
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
@@ -35,29 +28,29 @@ def judge(
     prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: EvidenceSettings
 ) -> tuple[Counterparts, Absence]:
     """The loop's beliefs, judged anew; and how many sources have no counterpart."""
-    given = prepared.given
-    first, second = describe(given.source, settings), describe(given.target, settings)
-    asked = _considered(first, second, believed, given.seeds)
-    sample = _sample(first, second, asked, _decisions(asked.pairs, prepared))
-    width = len(second.linkable)
-    found = estimate(sample, np.isin(_keys(asked.pairs, width), _keys(asked.start, width)) * START)
+    sides = zip((prepared.given.source, prepared.given.target), prepared.values, strict=True)
+    first, second = (describe(graph, values, settings) for graph, values in sides)
+    believed = _between(believed, first.linkable, second.linkable)
+    sample = compare(first, second, consider(first, second, believed, prepared.given))
+    found = estimate(sample)
     confidence = found.probability * np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
-    confidence[structural] = np.minimum(confidence[structural], asked.belief[structural])
+    confidence[structural] = np.minimum(confidence[structural], sample.belief[structural])
     confidence = _learned(confidence, sample, found, prepared)
     undecided = np.isnan(sample.decided)
-    beliefs = _beliefs(asked.pairs[undecided], confidence[undecided], believed, embeddings)
+    beliefs = _beliefs(sample.pairs[undecided], confidence[undecided], believed, embeddings)
     return beliefs, _absence(sample, found, first)
 
 
-def between_named(believed: Counterparts, prepared: Prepared, settings: EvidenceSettings) -> Counterparts:
+def between_named(believed: Counterparts, given: Task, settings: EvidenceSettings) -> Counterparts:
     """The beliefs about pairs of which neither is a blank node or a vocabulary term, unless those are asked for."""
-    given, pairs = prepared.given, believed.candidates
-    if settings.anonymous:
-        return believed
-    sides = ((given.source, pairs.source), (given.target, pairs.target))
-    named = [torch.from_numpy(~unnamed(graph)).to(column.device)[column] for graph, column in sides]
-    kept = named[0] & named[1]
+    return believed if settings.anonymous else _between(believed, ~unnamed(given.source), ~unnamed(given.target))
+
+
+def _between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> Counterparts:
+    """The beliefs about pairs of these entities, each [entities] bool."""
+    pairs, device = believed.candidates, believed.forward.device
+    kept = torch.from_numpy(source).to(device)[pairs.source] & torch.from_numpy(target).to(device)[pairs.target]
     return believed if bool(kept.all()) else believed[kept]
 
 
@@ -69,7 +62,7 @@ def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: 
         return confidence
     before = competing(pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, SUREST, LONE)  # as if undecided
     checked = torch.stack([given.checked.source, given.checked.target], 1).numpy()
-    row = np.flatnonzero(np.isin(_keys(pairs, sample.sizes[1]), _keys(checked, sample.sizes[1])))
+    row = np.flatnonzero(np.isin(keys_of(pairs, sample.sizes[1]), keys_of(checked, sample.sizes[1])))
     trials = [np.stack([before[row], sample.decided[row]], 1)]
     for column, alone in zip(pairs.T, (given.unmatched.source, given.unmatched.target), strict=True):
         best = np.zeros(int(column.max(initial=0)) + 1)
@@ -78,124 +71,6 @@ def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: 
         trials.append(np.stack([best[known], np.zeros(len(known))], 1))
     calibration = Calibration(torch.from_numpy(np.concatenate(trials)))
     return calibration(torch.from_numpy(confidence)).numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is judged."""
-
-    pairs: np.ndarray  # [pairs, 2]
-    belief: np.ndarray  # [pairs] of the loop
-    start: np.ndarray  # [links, 2] that are believed at the start
-
-
-def _considered(first: Description, second: Description, believed: Counterparts, seeds: Links) -> _Asked:
-    """The pairs that the loop believes most, that share a rare value or rare words, and the seeds. The start are the
-    loop's surest links, pairs that alone share some value, and the seeds."""
-    table, width = believed.candidates, len(second.linkable)
-    confident = believed.confidence.double().cpu().numpy()
-    near = segment_rank(table.source, table.sources, believed.forward) < BEST
-    near |= segment_rank(table.target, table.targets, believed.backward) < BEST
-    near &= torch.maximum(believed.forward, believed.backward) > LEAST
-    every = np.stack([table.source.cpu().numpy(), table.target.cpu().numpy()], 1)
-    linked = mutual_best(believed).cpu().numpy()
-    linked = linked[confident[linked] >= SURE]
-    known = torch.stack([seeds.source, seeds.target], 1).numpy()
-    sizes = len(first.linkable), width
-    parts = [every[near.cpu().numpy()], joined(first.values, second.values, sizes), known]
-    pairs = np.unique(_linkable(np.concatenate(parts), first, second), axis=0)
-    belief = np.zeros(len(pairs))
-    place = np.searchsorted(_keys(pairs, width), _keys(every, width)).clip(max=max(0, len(pairs) - 1))
-    same = _keys(pairs, width)[place] == _keys(every, width) if len(pairs) else np.zeros(len(every), dtype=bool)
-    belief[place[same]] = confident[same]
-    start = np.concatenate([every[linked], sharing(first.values, second.values, 1), known])
-    return _Asked(pairs, belief, np.unique(_linkable(start, first, second), axis=0))
-
-
-def _keys(pairs: np.ndarray, width: int) -> np.ndarray:
-    keys: np.ndarray = pairs[:, 0] * width + pairs[:, 1]
-    return keys
-
-
-def _linkable(pairs: np.ndarray, first: Description, second: Description) -> np.ndarray:
-    """The pairs whose entities may be linked."""
-    inside = (pairs[:, 0] < len(first.linkable)) & (pairs[:, 1] < len(second.linkable))  # not values
-    pairs = pairs[inside]
-    kept: np.ndarray = pairs[first.linkable[pairs[:, 0]] & second.linkable[pairs[:, 1]]]
-    return kept
-
-
-def _decisions(pairs: np.ndarray, prepared: Prepared) -> np.ndarray:
-    """What is known about each pair, [pairs]: 1 for seeds, 0 for pairs that are ruled out, NaN for others."""
-    given, width = prepared.given, len(prepared.given.target.entities)
-    decided = np.full(len(pairs), np.nan)
-    decided[np.isin(pairs[:, 0], given.unmatched.source) | np.isin(pairs[:, 1], given.unmatched.target)] = 0.0
-    seeds, out = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.exclusions))
-    decided[np.isin(pairs[:, 0], seeds[:, 0]) | np.isin(pairs[:, 1], seeds[:, 1])] = 0.0
-    decided[np.isin(_keys(pairs, width), _keys(out, width))] = 0.0
-    decided[np.isin(_keys(pairs, width), _keys(seeds, width))] = 1.0
-    return decided
-
-
-def _sample(first: Description, second: Description, asked: _Asked, decided: np.ndarray) -> Sample:
-    """Compare the pairs, pairs at random, and pairs within each graph."""
-    draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
-    compare = Comparison(first, second)
-    fields = compare.fields(asked.start, draw)
-    named = first.naming_kinds, second.naming_kinds
-    if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
-        first, second = first.without_kinds(), second.without_kinds()
-    own = [np.flatnonzero(side.linkable) for side in (first, second)]
-    at_random = np.stack([draw.choice(side, RANDOM_PAIRS if len(side) else 0) for side in own], 1)
-    at_random = at_random[~np.isin(_keys(at_random, width), _keys(pairs, width))]
-    levels, frequent = compare.levels(pairs, fields)
-    within = _joint(
-        _within(first, fields.within(0), draw),
-        _within(second, fields.within(1), draw),
-        _alike(first, second, asked.start),
-    )
-    return Sample(
-        pairs=pairs,
-        evidence=Pairs(levels, frequent, first.kind[pairs[:, 0]] + 1, np.ones(len(pairs))),
-        target_kind=second.kind[pairs[:, 1]] + 1,
-        belief=asked.belief,
-        decided=decided,
-        random_kind=first.kind[at_random[:, 0]] + 1,
-        within=within,
-        support=Support(first, second, np.concatenate([pairs, at_random])),
-        sources=np.bincount(first.kind[first.linkable] + 1, minlength=first.kinds + 1),
-        targets=np.bincount(second.kind[second.linkable] + 1, minlength=second.kinds + 1),
-        sizes=(len(first.linkable), width),
-    )
-
-
-def _within(side: Description, fields: Fields, draw: np.random.Generator) -> Pairs:
-    """Pairs of different entities of a graph: all that share rare values or words, and some at random, which stand for
-    all others."""
-    size, own = len(side.linkable), np.flatnonzero(side.linkable)
-    near = joined(side.values, side.values, (size, size))
-    near = near[near[:, 0] < near[:, 1]]
-    other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
-    other = other[(other[:, 0] < other[:, 1]) & ~np.isin(_keys(other, size), _keys(near, size))]
-    rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
-    weight = np.concatenate([np.ones(len(near)), np.full(len(other), rest / max(1, len(other)))])
-    pairs = np.concatenate([near, other])
-    levels, frequent = Comparison(side, side).levels(pairs, fields)
-    return Pairs(levels, frequent, side.kind[pairs[:, 0]] + 1, weight)
-
-
-def _alike(first: Description, second: Description, links: np.ndarray) -> np.ndarray:
-    """The kind of source that each kind of target is linked to most often, [kinds]; 0 if to none."""
-    count = np.zeros((second.kinds + 1, first.kinds + 1))
-    np.add.at(count, (second.kind[links[:, 1]] + 1, first.kind[links[:, 0]] + 1), 1)
-    return np.where(count.any(1), count.argmax(1), 0)
-
-
-def _joint(source: Pairs, target: Pairs, alike: np.ndarray) -> Pairs:
-    """Pairs within either graph; the kinds of targets replaced by those of the sources that they are like."""
-    both = ((source.levels, target.levels), (source.frequent, target.frequent), (source.kind, alike[target.kind]))
-    weights = source.weight, target.weight
-    return Pairs(*(np.concatenate(columns) for columns in (*both, weights)))
 
 
 def _beliefs(pairs: np.ndarray, confidence: np.ndarray, believed: Counterparts, embeddings: Embeddings) -> Counterparts:

@@ -17,7 +17,7 @@ from emea.method.support import SUPPORT, Support
 ITERATIONS = 20
 EVERY = 3  # iterations after which support by neighbours is counted anew
 DAMPING = 0.3
-START = 0.8  # probability of the pairs that the loop links
+START = 0.8  # probability of the pairs that are linked at the start
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
 SEEN = 0.1  # weight of the loop's belief where a single field speaks
 SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of all kinds
@@ -48,6 +48,7 @@ class Sample:
     evidence: Pairs
     target_kind: np.ndarray  # [pairs], 0 if unknown
     belief: np.ndarray  # [pairs] of the loop
+    start: np.ndarray  # [pairs] bool: linked at the start
     decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
     random_kind: np.ndarray  # [random pairs] of the source; none of these pairs is one of those above
     within: Pairs  # pairs of different entities of one graph
@@ -66,10 +67,10 @@ class Estimate:
     speaking: np.ndarray  # [pairs] in how many ways the evidence speaks for the pair
 
 
-def estimate(sample: Sample, start: np.ndarray) -> Estimate:
-    """The probability of each pair, from the probabilities at the start."""
+def estimate(sample: Sample) -> Estimate:
+    """The probability of each pair."""
     mixture = _Mixture(sample)
-    probability = mixture.fixed(start)
+    probability = mixture.fixed(sample.start * START)
     for iteration in range(ITERATIONS):
         if iteration % EVERY == 0:
             support = sample.support.levels(probability)

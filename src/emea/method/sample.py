@@ -1,0 +1,164 @@
+"""Which pairs of two graphs are judged, and what the mixture of matched and unmatched pairs is estimated from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+
+from emea.data import Counterparts, Task
+from emea.evidence.comparison import Comparison, Fields
+from emea.evidence.descriptions import Description
+from emea.evidence.joins import alone, joined
+from emea.evidence.similarity import words_of
+from emea.kernels.segments import segment_rank
+from emea.method.matching import mutual_best
+from emea.method.mixture import Pairs, Sample
+from emea.method.support import Support
+
+BEST, LEAST = 10, 1e-3  # pairs of an entity that the loop believes most, and at least so much, are judged
+SURE = 0.8  # confidence of the loop's links from which the judge starts
+RANDOM_PAIRS = 4000  # by which chance is measured
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is judged."""
+
+    pairs: np.ndarray  # [pairs, 2]
+    belief: np.ndarray  # [pairs] of the loop
+    start: np.ndarray  # [pairs] bool: linked at the start
+    decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
+
+
+def consider(first: Description, second: Description, believed: Counterparts, given: Task) -> Asked:
+    """The pairs that the loop believes most, that share a rare value or rare words, and the seeds. Linked at the start
+    are the loop's surest links, pairs that alone share some value, and the seeds."""
+    table, width = believed.candidates, len(second.linkable)
+    confident = believed.confidence.double().cpu().numpy()
+    near = segment_rank(table.source, table.sources, believed.forward) < BEST
+    near |= segment_rank(table.target, table.targets, believed.backward) < BEST
+    near &= torch.maximum(believed.forward, believed.backward) > LEAST
+    every = np.stack([table.source.cpu().numpy(), table.target.cpu().numpy()], 1)
+    linked = mutual_best(believed).cpu().numpy()
+    linked = linked[confident[linked] >= SURE]
+    fits = _fitting(first, second)
+    seeds = torch.stack([given.seeds.source, given.seeds.target], 1).numpy()
+    seeds = seeds[first.linkable[seeds[:, 0]] & second.linkable[seeds[:, 1]]]
+    shared = joined(first.values, second.values, (len(first.linkable), width))
+    shared = shared[first.linkable[shared[:, 0]] & second.linkable[shared[:, 1]]]
+    single = alone(first.values, second.values, fits)
+    pairs = np.unique(np.concatenate([every[near.cpu().numpy()], shared, single, seeds]), axis=0)
+    key, own = keys_of(pairs, width), keys_of(every, width)
+    judged = np.isin(own, key)
+    belief = np.zeros(len(pairs))
+    belief[np.searchsorted(key, own[judged])] = confident[judged]
+    certain = every[linked][fits(every[linked])]
+    start = np.isin(key, keys_of(np.concatenate([certain, single, seeds]), width))
+    return Asked(pairs, belief, start, _decisions(pairs, given))
+
+
+def compare(first: Description, second: Description, asked: Asked) -> Sample:
+    """Compare the pairs, pairs at random, and pairs within each graph."""
+    draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
+    links, comparison = pairs[asked.start], Comparison(first, second)
+    fields = comparison.fields(links, draw)
+    named = first.naming_kinds, second.naming_kinds
+    if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
+        first, second = first.without_kinds(), second.without_kinds()
+    own = [np.flatnonzero(side.linkable) for side in (first, second)]
+    at_random = np.stack([draw.choice(side, RANDOM_PAIRS if len(side) else 0) for side in own], 1)
+    at_random = at_random[~np.isin(keys_of(at_random, width), keys_of(pairs, width))]
+    levels, frequent = comparison.levels(pairs, fields)
+    within = _joint(
+        _within(first, fields.within(0), draw),
+        _within(second, fields.within(1), draw),
+        _alike(first, second, links),
+    )
+    return Sample(
+        pairs=pairs,
+        evidence=Pairs(levels, frequent, first.kind[pairs[:, 0]] + 1, np.ones(len(pairs))),
+        target_kind=second.kind[pairs[:, 1]] + 1,
+        belief=asked.belief,
+        start=asked.start,
+        decided=asked.decided,
+        random_kind=first.kind[at_random[:, 0]] + 1,
+        within=within,
+        support=Support(first, second, np.concatenate([pairs, at_random])),
+        sources=np.bincount(first.kind[first.linkable] + 1, minlength=len(first.kinds) + 1),
+        targets=np.bincount(second.kind[second.linkable] + 1, minlength=len(second.kinds) + 1),
+        sizes=(len(first.linkable), width),
+    )
+
+
+def keys_of(pairs: np.ndarray, width: int) -> np.ndarray:
+    """A number for each pair, [pairs]."""
+    keys: np.ndarray = pairs[:, 0] * width + pairs[:, 1]
+    return keys
+
+
+def _fitting(first: Description, second: Description) -> Callable[[np.ndarray], np.ndarray]:
+    """Whether the entities of pairs may be linked and are not of kinds of which one has a namesake, but not the other,
+    [pairs] bool."""
+    akin = _akin(first.kinds, second.kinds)
+    namesake = akin.any(1, keepdims=True) | akin.any(0, keepdims=True)
+
+    def fits(pairs: np.ndarray) -> np.ndarray:
+        source, target = pairs.T
+        kinds = first.kind[source] + 1, second.kind[target] + 1
+        found: np.ndarray = first.linkable[source] & second.linkable[target] & (akin | ~namesake)[kinds]
+        return found
+
+    return fits
+
+
+def _akin(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
+    """Whether the names of two kinds share a word, [kinds, kinds] bool; not in the row and column of "unknown"."""
+    akin = np.zeros((len(first) + 1, len(second) + 1), dtype=bool)
+    for (row, one), (column, other) in product(enumerate(first, 1), enumerate(second, 1)):
+        akin[row, column] = not set(words_of(one)).isdisjoint(words_of(other))
+    return akin
+
+
+def _decisions(pairs: np.ndarray, given: Task) -> np.ndarray:
+    """What is known about each pair, [pairs]: 1 for seeds, 0 for pairs that are ruled out, NaN for others."""
+    width = len(given.target.entities)
+    decided = np.full(len(pairs), np.nan)
+    decided[np.isin(pairs[:, 0], given.unmatched.source) | np.isin(pairs[:, 1], given.unmatched.target)] = 0.0
+    seeds, out = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.exclusions))
+    decided[np.isin(pairs[:, 0], seeds[:, 0]) | np.isin(pairs[:, 1], seeds[:, 1])] = 0.0
+    decided[np.isin(keys_of(pairs, width), keys_of(out, width))] = 0.0
+    decided[np.isin(keys_of(pairs, width), keys_of(seeds, width))] = 1.0
+    return decided
+
+
+def _within(side: Description, fields: Fields, draw: np.random.Generator) -> Pairs:
+    """Pairs of different entities of a graph: all that share rare values or words, and some at random, which stand for
+    all others."""
+    size, own = len(side.linkable), np.flatnonzero(side.linkable)
+    near = joined(side.values, side.values, (size, size))
+    near = near[near[:, 0] < near[:, 1]]
+    other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
+    other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
+    rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
+    weight = np.concatenate([np.ones(len(near)), np.full(len(other), rest / max(1, len(other)))])
+    pairs = np.concatenate([near, other])
+    levels, frequent = Comparison(side, side).levels(pairs, fields)
+    return Pairs(levels, frequent, side.kind[pairs[:, 0]] + 1, weight)
+
+
+def _alike(first: Description, second: Description, links: np.ndarray) -> np.ndarray:
+    """The kind of source that each kind of target is linked to most often, [kinds]; 0 if to none."""
+    count = np.zeros((len(second.kinds) + 1, len(first.kinds) + 1))
+    np.add.at(count, (second.kind[links[:, 1]] + 1, first.kind[links[:, 0]] + 1), 1)
+    return np.where(count.any(1), count.argmax(1), 0)
+
+
+def _joint(source: Pairs, target: Pairs, alike: np.ndarray) -> Pairs:
+    """Pairs within either graph; the kinds of targets replaced by those of the sources that they are like."""
+    both = ((source.levels, target.levels), (source.frequent, target.frequent), (source.kind, alike[target.kind]))
+    weights = source.weight, target.weight
+    return Pairs(*(np.concatenate(columns) for columns in (*both, weights)))

@@ -20,7 +20,7 @@ from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
 from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
 from emea.method.folds import Folds, hide_labels
-from emea.method.judge import between_named, judge
+from emea.method.judge import between_named, judge, taught
 from emea.method.matching import Calibration, match, mutual_best
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State
@@ -60,19 +60,19 @@ def rounds(
 
 
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
-    """The alignment that the last round leads to: judged anew where there are values to judge by; by structure alone,
-    with confidence calibrated on the seeds hidden in recent rounds."""
-    believed = widen(last.agreed, last.believed)
+    """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
+    confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
+    believed, absence = between_named(widen(last.agreed, last.believed), prepared.given, settings.evidence), None
+    tried, calibration = last.state.trials, Calibration.none()
+    recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
     if settings.judges and prepared.valued:
         believed, absence = judge(prepared, believed, last.embeddings, settings.evidence)
-        return Outcome(
-            prepared, settings, match(believed, Calibration.none(), settings.matching), believed, last, absence
-        )
-    tried = last.state.trials
-    recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
-    believed = between_named(believed, prepared.given, settings.evidence)
-    alignment = match(believed, Calibration(tried[recent, 1:]), settings.matching)
-    return Outcome(prepared, settings, alignment, believed, last)
+    elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings.evidence)):
+        believed = found
+    else:
+        calibration = Calibration(tried[recent, 1:])
+    alignment = match(believed, calibration, settings.matching)
+    return Outcome(prepared, settings, alignment, believed, last, absence)
 
 
 @dataclass(frozen=True, eq=False)

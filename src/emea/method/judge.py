@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Task
 from emea.evidence.comparison import UNKNOWN
-from emea.evidence.descriptions import Description, describe, unnamed
+from emea.evidence.descriptions import describe, unnamed
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
 from emea.method.matching import Calibration
@@ -21,6 +22,7 @@ SUREST = 0.995  # no pair is surer: also those who decide what is true make mist
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
+MIDDLE = 4  # of the levels of agreement
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
 
@@ -28,18 +30,42 @@ def judge(
     prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: EvidenceSettings
 ) -> tuple[Counterparts, Absence]:
     """The loop's beliefs, judged anew; and how many sources have no counterpart."""
-    sides = zip((prepared.given.source, prepared.given.target), prepared.values, strict=True)
-    first, second = (describe(graph, values, settings) for graph, values in sides)
-    believed = _between(believed, first.linkable, second.linkable)
-    sample = compare(first, second, consider(first, second, believed, prepared.given))
+    sample, believed = _sample(prepared, believed, settings)
     found = estimate(sample)
     confidence = found.probability * np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     confidence[structural] = np.minimum(confidence[structural], sample.belief[structural])
-    confidence = _learned(confidence, sample, found, prepared)
+    confidence = _learned(confidence, sample, found, prepared.given)
     undecided = np.isnan(sample.decided)
     beliefs = _beliefs(sample.pairs[undecided], confidence[undecided], believed, embeddings)
-    return beliefs, _absence(sample, found, first)
+    return beliefs, _absence(sample, found)
+
+
+def taught(
+    prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: EvidenceSettings
+) -> Counterparts | None:
+    """The loop's beliefs, none surer than decisions teach: a logistic regression on how well values and neighbours of
+    the decided pairs agree. None if there are too few decisions, or all are alike."""
+    if not _teaches(prepared.given) or len(torch.unique(prepared.given.checked.weight)) < 2:
+        return None
+    sample, believed = _sample(prepared, believed, settings)
+    support = sample.support.levels(sample.belief)[: len(sample.pairs), None]
+    level = np.concatenate([sample.evidence.levels, support], 1)
+    features = np.concatenate([np.where(level == UNKNOWN, 0.0, level / MIDDLE - 1), level == UNKNOWN], 1)
+    sure = sample.belief
+    for _ in range(2):  # then the surest pair of an entity without counterpart is known
+        row, right = _trials(sample, sure, prepared.given)
+        sure = LogisticRegression(max_iter=1000).fit(features[row], right).predict_proba(features)[:, 1]
+    undecided = np.isnan(sample.decided)
+    return _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
+
+
+def _sample(prepared: Prepared, believed: Counterparts, settings: EvidenceSettings) -> tuple[Sample, Counterparts]:
+    """What there is to judge, and the beliefs about entities that may be linked."""
+    sides = zip((prepared.given.source, prepared.given.target), prepared.values, strict=True)
+    first, second = (describe(graph, values, settings) for graph, values in sides)
+    believed = _between(believed, first.linkable, second.linkable)
+    return compare(first, second, consider(first, second, believed, prepared.given)), believed
 
 
 def between_named(believed: Counterparts, given: Task, settings: EvidenceSettings) -> Counterparts:
@@ -54,23 +80,30 @@ def _between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> 
     return believed if bool(kept.all()) else believed[kept]
 
 
-def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, prepared: Prepared) -> np.ndarray:
-    """Confidence as decisions teach it: those about proposed links, and the best link of each entity that was found to
-    have no counterpart."""
-    given, pairs = prepared.given, sample.pairs
-    if len(given.checked) + len(given.unmatched) < FEWEST_CHECKED:
+def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, given: Task) -> np.ndarray:
+    """Confidence as decisions teach it."""
+    if not _teaches(given):
         return confidence
-    before = competing(pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, SUREST, LONE)  # as if undecided
-    checked = torch.stack([given.checked.source, given.checked.target], 1).numpy()
-    row = np.flatnonzero(np.isin(keys_of(pairs, sample.sizes[1]), keys_of(checked, sample.sizes[1])))
-    trials = [np.stack([before[row], sample.decided[row]], 1)]
-    for column, alone in zip(pairs.T, (given.unmatched.source, given.unmatched.target), strict=True):
-        best = np.zeros(int(column.max(initial=0)) + 1)
-        np.maximum.at(best, column, before)
-        known = alone.numpy()[np.isin(alone, column)]
-        trials.append(np.stack([best[known], np.zeros(len(known))], 1))
-    calibration = Calibration(torch.from_numpy(np.concatenate(trials)))
+    before = competing(sample.pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, SUREST, LONE)
+    row, right = _trials(sample, before, given)
+    calibration = Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
     return calibration(torch.from_numpy(confidence)).numpy()
+
+
+def _teaches(given: Task) -> bool:
+    return len(given.checked) + len(given.unmatched) >= FEWEST_CHECKED
+
+
+def _trials(sample: Sample, sure: np.ndarray, given: Task) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs to learn from, and whether they are right: those that were looked at, and the surest pair of each entity
+    that was found to have no counterpart."""
+    checked = np.isin(keys_of(sample.pairs, sample.sizes[1]), given.checked.keys(sample.sizes[1]))
+    rows, order = [np.flatnonzero(checked)], np.argsort(-sure, kind="stable")
+    for column, alone in zip(sample.pairs.T, (given.unmatched.source, given.unmatched.target), strict=True):
+        entity, first = np.unique(column[order], return_index=True)
+        rows.append(order[first[np.isin(entity, alone)]])
+    row = np.concatenate(rows)
+    return row, sample.decided[row]
 
 
 def _beliefs(pairs: np.ndarray, confidence: np.ndarray, believed: Counterparts, embeddings: Embeddings) -> Counterparts:
@@ -115,7 +148,7 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     return found
 
 
-def _absence(sample: Sample, found: Estimate, first: Description) -> Absence:
+def _absence(sample: Sample, found: Estimate) -> Absence:
     """How many sources have no counterpart. What happens to those is seen by taking the counterpart away from sources
     that have one: U of the sources are not linked, F₀ of those without a counterpart are all the same, so that at most
     π₀ = U / (1 − F₀) have none."""
@@ -131,7 +164,7 @@ def _absence(sample: Sample, found: Estimate, first: Description) -> Absence:
     best = np.zeros(sizes[0])
     np.maximum.at(best, source, again)
     tried = np.flatnonzero(partner >= 0)
-    sources = int(first.linkable.sum())
+    sources = int(sample.sources.sum())
     if not len(tried):
         return Absence(1.0, 0.0, sources)
     still = float((best[tried] >= LINKED).mean())

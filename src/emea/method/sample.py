@@ -35,8 +35,8 @@ class Asked:
 
 
 def consider(first: Description, second: Description, believed: Counterparts, given: Task) -> Asked:
-    """The pairs that the loop believes most, that share a rare value or rare words, and the seeds. Linked at the start
-    are the loop's surest links, pairs that alone share some value, and the seeds."""
+    """The pairs that the loop believes most, that share a rare value or rare words, or that are decided. At the start
+    the loop's surest links count as links, pairs that alone share some value, and the seeds."""
     table, width = believed.candidates, len(second.linkable)
     confident = believed.confidence.double().cpu().numpy()
     near = segment_rank(table.source, table.sources, believed.forward) < BEST
@@ -46,12 +46,11 @@ def consider(first: Description, second: Description, believed: Counterparts, gi
     linked = mutual_best(believed).cpu().numpy()
     linked = linked[confident[linked] >= SURE]
     fits = _fitting(first, second)
-    seeds = torch.stack([given.seeds.source, given.seeds.target], 1).numpy()
-    seeds = seeds[first.linkable[seeds[:, 0]] & second.linkable[seeds[:, 1]]]
-    shared = joined(first.values, second.values, (len(first.linkable), width))
-    shared = shared[first.linkable[shared[:, 0]] & second.linkable[shared[:, 1]]]
+    seeds, checked = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.checked))
     single = alone(first.values, second.values, fits)
-    pairs = np.unique(np.concatenate([every[near.cpu().numpy()], shared, single, seeds]), axis=0)
+    shared = joined(first.values, second.values, (len(first.linkable), width))
+    pairs = np.unique(np.concatenate([every[near.cpu().numpy()], shared, single, seeds, checked]), axis=0)
+    pairs = pairs[first.linkable[pairs[:, 0]] & second.linkable[pairs[:, 1]]]
     key, own = keys_of(pairs, width), keys_of(every, width)
     judged = np.isin(own, key)
     belief = np.zeros(len(pairs))

@@ -15,7 +15,7 @@ from emea import plugins, settings
 from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
-from emea.formats import convert, read_exclusions, read_graph, read_pairs, read_task
+from emea.formats import convert, read_graph, read_known, read_task
 from fuzz_seeds import ALIGNMENT, FOREIGN_SSSOM, IDS, OPENEA, RDF_XML, SETTINGS
 
 SECONDS = 5.0  # that one case may take
@@ -184,12 +184,7 @@ def _graph_reader(name: str) -> Callable[[Path], object]:
 
 def _pair_reader(name: str) -> Callable[[Path], object]:
     graph = small_graph()
-
-    def read(folder: Path) -> None:
-        read_exclusions(folder / name, graph, graph)
-        read_pairs(folder / name, graph, graph)
-
-    return read
+    return lambda folder: read_known(folder / name, graph, graph)
 
 
 def _converter(name: str, ending: str) -> Callable[[Path], object]:

@@ -12,9 +12,9 @@ from small_graphs import graph_of, link_names, literal_names, triple_names
 
 from emea import plugins
 from emea.contracts import Format, GraphReader, GraphWriter, PairReader, PairWriter
-from emea.data import LITERAL_SCHEMA, Graph, Links, Task
+from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, SettingsError
-from emea.formats import convert, read_exclusions, read_graph, read_pair_names, read_pairs
+from emea.formats import convert, read_graph, read_known, read_pair_names
 
 FORMATS = [plugins.find("formats", name, Format)() for name in plugins.names("formats")]
 GRAPH_WRITERS = {suffix: each for each in FORMATS if isinstance(each, GraphWriter) for suffix in each.suffixes}
@@ -179,14 +179,12 @@ def test_exclusions_are_not_links(tmp_path: Path) -> None:
     source, target = graph_of(["a", "b"]), graph_of(["x", "y"])
     rows = [("a", "x", 1.0, False), ("a", "y", 1.0, True), ("b", "y", 1.0, True), ("b", "y", 0.5, True)]
     PAIR_WRITERS[".tsv"].write_pairs(pairs_of(rows), tmp_path / "pairs.tsv")
-    links = read_pairs(tmp_path / "pairs.tsv", source, target)
-    exclusions = read_exclusions(tmp_path / "pairs.tsv", source, target)
-    task = Task(source, target, links, Links.empty())
-    assert link_names(links, task) == {("a", "x")}
-    assert link_names(exclusions, task) == {("a", "y"), ("b", "y")}
-    assert len(exclusions) == 2
+    known = read_known(tmp_path / "pairs.tsv", source, target)
+    assert link_names(known.seeds, known) == {("a", "x")}
+    assert link_names(known.exclusions, known) == {("a", "y"), ("b", "y")}
+    assert len(known.exclusions) == 2
     with pytest.raises(InputError, match=r"line 3: found 'y', expected an entity of the target graph"):
-        read_exclusions(tmp_path / "pairs.tsv", source, graph_of(["x"]))
+        read_known(tmp_path / "pairs.tsv", source, graph_of(["x"]))
 
 
 def test_every_reader_of_files_has_a_writer() -> None:

@@ -23,6 +23,7 @@ from emea.runs.align import Observers
 from emea.runs.store import Cell
 from emea.settings import EMEA, Settings
 
+JUDGING = "judging the links by names, values and neighbours"
 LINE_SECONDS = 30.0  # between lines about a long fit, without a terminal
 
 
@@ -52,7 +53,10 @@ def _bars(bars: Progress, rounds: int | None) -> Observers:
         now = fitting.progress
         bars.update(inner, completed=now.epoch, total=now.epochs, description=_training(fitting), visible=True)
 
-    return Observers(lambda ended: bars.update(outer, advance=1, description=ended.headline()), fit)
+    def judging() -> None:
+        bars.update(outer, description=JUDGING)
+
+    return Observers(lambda ended: bars.update(outer, advance=1, description=ended.headline()), fit, judging)
 
 
 def _lines(rounds: int | None) -> Observers:
@@ -65,7 +69,10 @@ def _lines(rounds: int | None) -> Observers:
             now, spoken = fitting.progress, time.monotonic()
             say(f"round {fitting.round}{of}, epoch {now.epoch:,}/{now.epochs:,}: {_training(fitting)}")
 
-    return Observers(lambda ended: say(f"round {ended.number}{of}: {ended.headline()}, {ended.seconds:.1f} s"), fit)
+    def ended(step: Step) -> None:
+        say(f"round {step.number}{of}: {step.headline()}, {step.seconds:.1f} s")
+
+    return Observers(ended, fit, lambda: say(JUDGING))
 
 
 def _training(fitting: Fitting) -> str:

@@ -102,10 +102,10 @@ class Prepared:
     values: tuple[Values, ...] = ()  # of both graphs, if values count
 
     @cached_property
-    def faults(self) -> list[str]:
+    def faults(self) -> tuple[str, ...]:
         """Values that are not what they claim to be, a sentence for each kind."""
         sides = zip(("source", "target"), self.values, strict=False)
-        return [sentence for name, side in sides for sentence in side.faults(name)]
+        return tuple(sentence for name, side in sides for sentence in side.faults(name))
 
     @property
     def known(self) -> Links:

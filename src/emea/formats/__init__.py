@@ -37,11 +37,6 @@ def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = T
     return to_links(read_pair_names(path), path, source, target, one_to_one=one_to_one)
 
 
-def read_exclusions(path: Path, source: Graph, target: Graph) -> Links:
-    """The links that a file of pairs marks as wrong, such as SSSOM rows with the modifier `Not`."""
-    return to_exclusions(read_pair_names(path), path, source, target)
-
-
 def read_known(path: Path, source: Graph, target: Graph) -> Task:
     """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart."""
     pairs = read_pair_names(path)

@@ -21,10 +21,12 @@ from emea.settings import EMEA, MatchingSettings, Settings
 
 @dataclass(frozen=True)
 class Observers:
-    """Who is told about a run: at the end of each round, and now and then within a long fit."""
+    """Who is told about a run: at the end of each round, now and then within a long fit, and when the links are judged
+    after the last round."""
 
     round: Callable[[Step], None] | None = None
     fit: Callable[[Fitting], None] | None = None
+    judging: Callable[[], None] | None = None
 
 
 def align(
@@ -39,6 +41,8 @@ def align(
             observers.round(last)
         if not last.final:
             del last  # frees memory before the next round
+    if observers.judging is not None and settings.judges and prepared.valued:
+        observers.judging()
     return em.conclude(last, prepared, settings)
 
 

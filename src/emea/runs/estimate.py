@@ -24,6 +24,7 @@ SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
+JUDGE_SECONDS = 8e-4  # for each literal: .5e-3 to 1.1e-3 on the real pairs of docs/results.md
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
 
@@ -59,6 +60,8 @@ def estimate(prepared: Prepared, settings: Settings) -> Estimate:
     training = encoder.work(settings.encoder_settings(), size, fits) / matrix_rate(features, device)
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
     seconds = fits * a_round + training
+    if settings.judges and prepared.valued:
+        seconds += JUDGE_SECONDS * sum(graph.literals.num_rows for graph in (graphs.source, graphs.target))
     return Estimate(pairs, features, width, memory, free_memory(device), seconds)
 
 

@@ -63,7 +63,7 @@ def run(
     if len(task.validation):
         write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
     keeper = _Keeper(folder, task, saved, observers or Observers())
-    outcome = align(prepared, settings, Observers(keeper.round, keeper.fit), saved.state if saved else None)
+    outcome = align(prepared, settings, keeper.observers, saved.state if saved else None)
     write_result(outcome, folder, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
     _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
     measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
@@ -77,7 +77,8 @@ class _Keeper:
     """Writes down each round as it ends, and keeps a checkpoint."""
 
     def __init__(self, folder: Path, task: Task, saved: Checkpoint | None, observers: Observers) -> None:
-        self.folder, self.task, self.observers = folder, task, observers
+        self.folder, self.task, self.others = folder, task, observers
+        self.observers = Observers(self.round, self.fit, observers.judging)
         self.rounds, self.timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
         self.saved_at = time.monotonic()
 
@@ -89,16 +90,16 @@ class _Keeper:
         _write_lines(self.folder / "timings.jsonl", self.timings)
         if ended.resumable is not None:
             self._keep(ended.resumable)
-        if self.observers.round is not None:
-            self.observers.round(ended)
+        if self.others.round is not None:
+            self.others.round(ended)
 
     def fit(self, fitting: Fitting) -> None:
         """Keep a checkpoint now and then within a long fit."""
         if fitting.state is not None and time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._keep(fitting.state())
             self.saved_at = time.monotonic()
-        if self.observers.fit is not None:
-            self.observers.fit(fitting)
+        if self.others.fit is not None:
+            self.others.fit(fitting)
 
     def _keep(self, state: State) -> None:
         Checkpoint(state, self.rounds, self.timings).write(self.folder, self.task)

@@ -203,6 +203,18 @@ def test_pairs_outside_the_candidates_rank_as_in_a_dense_ranking(seed: int) -> N
         assert not tied or {t for _, t in tied} <= {3, 7, 9}
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_by_similarity_a_pair_is_ranked_among_all_targets(seed: int) -> None:
+    outcome, cosines, forward, known = tail_case(seed)
+    subject, pool = answer(outcome), [t for t in range(2, 25) if t % 3]
+    inside = [pair for pair in known if pair[1] in pool]
+    expected = [dense_ranks(cosines, {}, pair, pool) for pair in inside]  # as if there were no candidates
+    found = [ranks(subject, links_of(inside), pool_of(pool, 25), name) for name in ("csls", "probability")]
+    lists = [list(zip(best.tolist(), worst.tolist(), strict=True)) for best, worst in found]
+    assert lists[0] == expected
+    assert any(pair in forward and a != b for pair, a, b in zip(inside, *lists, strict=True))
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_other_true_targets_are_no_rivals_outside_the_candidates_either(seed: int) -> None:
     outcome, cosines, forward, known = tail_case(seed)

@@ -175,8 +175,8 @@ class Task:
 class Reference:
     """Known links that nothing may learn from. Sealed: only `analysis.evaluation` opens it."""
 
-    def __init__(self, links: Links) -> None:
-        self.__links = links
+    def __init__(self, links: Links, absent: int = 0) -> None:
+        self.__links, self.absent = links, absent  # absent: links of entities that the graphs lack; nobody finds them
 
     def __len__(self) -> int:
         return len(self.__links)

@@ -90,8 +90,10 @@ class ProbabilitySettings(PluginSettings):
     prior_pairs: float = Field(5.0, ge=0, description="weight of the typical sharpness and none, in held-out pairs")
     fit_candidates: int = Field(10, ge=1, description="nearest candidates used by the fit")
     balance: int = Field(15, ge=0, description='Sinkhorn iterations, both ways, with "none"; 0: eq. 2 alone')
-    fit_to: Literal["seeds", "validation"] = Field(
-        "seeds", description="fit probabilities to hidden folds of the seeds, or to validation pairs"
+    fit_to: Literal["seeds", "known", "validation"] = Field(
+        "seeds",
+        description="fit probabilities to folds of the seeds that are hidden from the encoder, to the seeds that it "
+        "knows (eq. 3), or to validation pairs",
     )
     folds: int = Field(
         10, ge=0, description="each round hides one of this many folds of the seeds from the encoder; 0 hides none"
@@ -220,11 +222,17 @@ PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes in the defaul
         "em": {"encoder": "committee", "rounds": 9},
         "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
     },
-    "paper": {  # Guiding Neural Entity Alignment with Compatibility; its open choices: docs/reproduce/questions.md
-        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},  # eq. 1–3
+    "letter": {  # Guiding Neural Entity Alignment with Compatibility, as written; what it leaves open: docs/reproduce
+        "probability": {"balance": 0, "fit_to": "known", "prior_pairs": 0},  # eq. 1–3
+        "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},  # K; 4.5 (3): one sweep
+        "em": {"encoder": "rrea", "labels": "sampled", "rounds": 10},  # Algorithm 1
+        "rules": {"paris": {"evidence": "best", "scope": "blanket"}},  # 4.5 (2); eq. cond_p
+    },
+    "paper": {  # the same, changed where that is better: docs/reproduce/questions.md
+        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False, "sweeps": 3},
         "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
-        "rules": {"paris": {"evidence": "forward", "minimum": 0.5}},  # eq. paris_prob; what is more likely than not
+        "rules": {"paris": {"evidence": "forward", "minimum": 0.5}},
     },
 }
 

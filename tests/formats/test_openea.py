@@ -13,7 +13,7 @@ from emea.formats.openea import OpenEA
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 FolderOf = Callable[[Mapping[str, str]], Path]
-GRAPHS = {"rel_triples_1": "a r b\nb r c\n", "rel_triples_2": "x s y\n"}
+GRAPHS = {"rel_triples_1": "a r b\nb r c\n", "rel_triples_2": "x s y\ny s z\n"}
 LINKS = {"ent_links": "a x\nb y\nc z\nlonely w\n"}
 FOLD = {
     "721_5fold/2/train_links": "a x\n",
@@ -27,12 +27,13 @@ def test_a_fold_is_seeds_validation_and_reference(folder_of: FolderOf) -> None:
     assert OpenEA().detect(folder) == "OpenEA folder without attributes, links in ent_links, 1 folds"
     task, reference = OpenEA().read_task(folder, Choice(fold=2))
     assert triple_names(task.source) == {("a", "r", "b"), ("b", "r", "c")}
-    assert task.source.entities.to_pylist() == ["a", "b", "c", "lonely"]
-    assert task.target.entities.to_pylist() == ["w", "x", "y", "z"]
+    assert task.source.entities.to_pylist() == ["a", "b", "c"]  # links are not part of the graphs
+    assert task.target.entities.to_pylist() == ["x", "y", "z"]
     assert link_names(task.seeds, task) == {("a", "x")}
     assert link_names(task.validation, task) == {("b", "y")}
     assert reference is not None
-    assert link_names(reference.open(), task) == {("c", "z"), ("lonely", "w")}
+    assert link_names(reference.open(), task) == {("c", "z")}
+    assert reference.absent == 1  # counts as missed
 
 
 def test_an_absent_fold_is_refused(folder_of: FolderOf) -> None:
@@ -42,7 +43,8 @@ def test_an_absent_fold_is_refused(folder_of: FolderOf) -> None:
 
 def test_a_ratio_splits_all_links_by_the_seed(folder_of: FolderOf) -> None:
     links = "".join(f"s{n} t{n}\n" for n in range(300))
-    folder = folder_of(GRAPHS | {"ent_links": links})
+    triples = {f"rel_triples_{i}": "".join(f"{s}{n} r {s}0\n" for n in range(300)) for i, s in ((1, "s"), (2, "t"))}
+    folder = folder_of(triples | {"ent_links": links})
     tasks = [OpenEA().read_task(folder, Choice(ratio=0.2, split=split)) for split in (1, 1, 2)]
     names = [link_names(task.seeds, task) for task, _ in tasks]
     assert names[0] == names[1] != names[2]
@@ -59,7 +61,8 @@ def test_given_seeds_leave_the_other_links_as_reference(folder_of: FolderOf) -> 
     assert link_names(task.seeds, task) == {("a", "x"), ("c", "y")}
     assert len(task.validation) == 0
     assert reference is not None
-    assert link_names(reference.open(), task) == {("b", "y"), ("c", "z"), ("lonely", "w")}
+    assert link_names(reference.open(), task) == {("b", "y"), ("c", "z")}
+    assert reference.absent == 1
 
 
 def test_without_links_there_is_no_reference(folder_of: FolderOf) -> None:

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from emea.analysis.calibration import calibration_error, curve, reliability
-from emea.analysis.measures import Alignments, LinkMeasures, Measures
+from emea.analysis.measures import Alignments, LinkMeasures, Measures, Ranking
 from emea.analysis.ranking import (
+    CSLS,
     Answer,
     beyond_candidates,
     by_odds,
@@ -29,15 +30,16 @@ def evaluate(subject: Outcome | Answer, reference: Reference) -> Measures:
     known = tested_links(reference, subject.given)
     pools = target_pools(subject, known)
     outside = beyond_candidates(subject, known, torch.stack(list(pools.values())))
-    ranked = {
-        pool: {
-            name: ranking(*ranks(subject, known, inside, name, None if outside is None else outside[row]))
+    ranked: dict[str, dict[str, Ranking]] = {}
+    for row, (pool, inside) in enumerate(pools.items()):
+        lowest = known.weight.new_full((reference.absent,), float(inside.sum()), dtype=torch.float64)
+        found = {
+            name: ranks(subject, known, inside, name, None if outside is None else outside[row])
             for name in subject.scores
         }
-        for row, (pool, inside) in enumerate(pools.items())
-    }
-    readings = Alignments(link_measures(subject, known, strict=False), link_measures(subject, known, strict=True))
-    return Measures(len(known), ranked, readings)
+        ranked[pool] = {name: ranking(*(torch.cat([side, lowest]) for side in both)) for name, both in found.items()}
+    readings = (link_measures(subject, known, strict=strict, absent=reference.absent) for strict in (False, True))
+    return Measures(len(known) + reference.absent, ranked, Alignments(*readings))
 
 
 def answer(outcome: Outcome) -> Answer:
@@ -48,7 +50,7 @@ def answer(outcome: Outcome) -> Answer:
         scores = {"probability": by_odds(outcome.counterparts.forward)}
     else:
         scores = {
-            "csls": by_similarity(pairs.similarity),
+            CSLS: by_similarity(pairs.similarity),
             "transport": by_probability(_at(pairs, last.believed)),
             "probability": by_probability(outcome.counterparts.forward),
         }
@@ -91,7 +93,7 @@ def target_pools(subject: Answer, known: Links) -> dict[str, Tensor]:
     return {"test targets": tested, "all targets": every}
 
 
-def link_measures(subject: Answer, known: Links, *, strict: bool) -> LinkMeasures:
+def link_measures(subject: Answer, known: Links, *, strict: bool, absent: int = 0) -> LinkMeasures:
     """Precision, recall, F1 and calibration of the links, leaving out pairs the run was given.
 
     Strict: a link from a source that the reference does not contain is wrong; otherwise such links do not count.
@@ -104,7 +106,8 @@ def link_measures(subject: Answer, known: Links, *, strict: bool) -> LinkMeasure
     right = torch.isin(found, known.keys(subject.targets))[counted]
     confidence = links.confidence[counted].double()
     precision = float(right.double().mean()) if len(right) else 0.0
-    recall = int(right.sum()) / max(len(known), 1)
+    count = len(known) + absent
+    recall = int(right.sum()) / max(count, 1)
     bins = reliability(confidence, right)
     return LinkMeasures(
         links=len(right),
@@ -113,5 +116,5 @@ def link_measures(subject: Answer, known: Links, *, strict: bool) -> LinkMeasure
         f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
         calibration_error=calibration_error(bins),
         reliability=bins,
-        curve=curve(confidence, right, len(known)),
+        curve=curve(confidence, right, count),
     )

@@ -19,6 +19,9 @@ ROWS = 512  # sources whose similarities to all targets are held at a time
 Score = tuple[Tensor, float]  # [pairs], higher is better; and how close two of them are tied
 
 
+CSLS = "csls"  # the decoding by similarity, which every pair has; other scores are those of candidates only
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What is evaluated: the links, and the candidates under one or more decodings."""
@@ -58,10 +61,16 @@ def rows_of(subject: Answer, known: Links) -> Tensor:
 
 
 def beyond_candidates(subject: Answer, known: Links, pools: Tensor) -> Tensor | None:
-    """For each known pair that is not a candidate, how many other targets of each pool are ahead of it and how many are
-    level with it, [pools, such pairs, 2]; None if nobody knows. `pools` is [pools, targets] bool."""
-    outside = known[rows_of(subject, known) < 0]
-    return subject.tail(outside, pools) if subject.tail is not None and len(outside) else None
+    """For each known pair, how many targets of each pool that are not candidates are ahead of it by similarity and how
+    many are level with it, [pools, known, 2]; None if nobody knows. `pools` is [pools, targets] bool."""
+    if subject.tail is None:
+        return None
+    found = torch.zeros(len(pools), len(known), 2, dtype=torch.float64, device=known.source.device)
+    ahead, _ = _compared(subject, known, torch.ones_like(pools[0]), CSLS)
+    behind = (rows_of(subject, known) < 0) | (ahead > 0)  # what is ahead of all candidates is ahead of all targets
+    if bool(behind.any()):
+        found[:, behind] = subject.tail(known[behind], pools)
+    return found
 
 
 def ranks(
@@ -70,9 +79,27 @@ def ranks(
     """Optimistic and pessimistic rank of each known pair in the pool, [known] each; `outside`, which is the same for
     all decodings, is computed if it is not given.
 
-    Every candidate ranks above every target that is not one; a source without candidates has the worst rank. Other
-    true targets of the same source are not rivals.
+    By similarity a pair is ranked among all targets. By any other score every candidate ranks above every target that
+    is not one, and those follow by similarity. A source without candidates has the worst rank. Other true targets of
+    the same source are not rivals.
     """
+    is_candidate = rows_of(subject, known) >= 0
+    better, as_good = _compared(subject, known, pool, decoding)
+    best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
+    if outside is None:
+        counted = beyond_candidates(subject, known, pool[None])
+        outside = None if counted is None else counted[0]
+    if outside is not None:
+        ahead, level = outside.unbind(1)
+        beyond = ~is_candidate if decoding != CSLS else torch.ones_like(is_candidate)
+        best = best + torch.where(beyond, ahead, 0.0)
+        worst = torch.where(is_candidate, worst + torch.where(beyond, ahead + level, 0.0), best + level)
+    return torch.where(torch.isin(known.source, subject.source), best, worst), worst
+
+
+def _compared(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
+    """How many candidates of the same source in the pool are better than each known pair, and how many at least as
+    good, itself included, [known] each; all of them if it is no candidate."""
     score, tied = subject.scores[decoding]
     row = rows_of(subject, known)
     is_candidate = row >= 0
@@ -87,15 +114,7 @@ def ranks(
     inside, rival = pool[subject.target[candidate]] & rivals, score[candidate]
     better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
     as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
-    best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
-    if outside is None:
-        counted = beyond_candidates(subject, known, pool[None])
-        outside = None if counted is None else counted[0]
-    if outside is not None:
-        ahead, equal = outside.unbind(1)
-        best[~is_candidate] += ahead
-        worst[~is_candidate] = best[~is_candidate] + equal
-    return torch.where(count > 0, best, worst), worst
+    return better, as_good
 
 
 def ranking(best: Tensor, worst: Tensor) -> Ranking:

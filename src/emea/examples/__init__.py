@@ -17,5 +17,5 @@ def read_example(name: str = "world", seeds: int = 50, seed: int = 0) -> tuple[T
     with resources.as_file(resources.files(__name__) / name) as folder:
         source, target = (read_graph(Path(folder) / file) for file in GRAPHS[name])
         links = read_pairs(Path(folder) / "links.tsv", source, target)
-    known, _, reference = split(source, target, links, seeds / len(links), seed, validation=0)
-    return Task(source, target, known, Links.empty()), reference
+    known, _, others = split(source, target, links, seeds / len(links), seed, validation=0)
+    return Task(source, target, known, Links.empty()), Reference(others)

@@ -20,13 +20,18 @@ NamePairs = tuple[pa.Array, pa.Array]  # source and target names
 
 
 def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
-    """Links between named entities, which must be in the graphs; without duplicates, sorted by id."""
-    columns = [
-        pc.index_in(names, graph.entities).to_numpy() for names, graph in zip(pairs, (source, target), strict=True)
-    ]
+    """Links between named entities of the graphs; without duplicates, sorted by id."""
+    found = [pc.index_in(names, graph.entities) for names, graph in zip(pairs, (source, target), strict=True)]
+    columns = [column.fill_null(-1).to_numpy() for column in found]
     release()
     unique = np.unique(np.stack(columns, axis=1).astype(np.int64), axis=0)
+    unique = unique[(unique >= 0).all(1)]
     return Links.build(torch.from_numpy(unique[:, 0].copy()), torch.from_numpy(unique[:, 1].copy()))
+
+
+def absent(pairs: NamePairs, links: Links) -> int:
+    """How many of the pairs are not among the links, because the graphs lack an entity of theirs."""
+    return len({*zip(*(names.to_pylist() for names in pairs), strict=True)}) - len(links)
 
 
 def together(*pairs: NamePairs) -> NamePairs:
@@ -40,31 +45,35 @@ def without(links: Links, removed: Links, targets: int) -> Links:
     return links[~torch.isin(links.keys(targets), removed.keys(targets))]
 
 
-def choose(source: Graph, target: Graph, known: Links, choice: Choice, folder: Path) -> tuple[Task, Reference | None]:
+def choose(
+    source: Graph, target: Graph, pairs: NamePairs, choice: Choice, folder: Path
+) -> tuple[Task, Reference | None]:
     """The task whose seeds are a share of the known links, a file of pairs, or none; and its sealed links, if any."""
+    known = link_names(pairs, source, target)
+    lacking = absent(pairs, known)
     if choice.seeds is not None or not len(known):
         if choice.ratio is not None:
             raise InputError(f"{folder} has no links to split by --ratio {choice.ratio}; expected --seeds or neither")
         task = Task(source, target, Links.empty())
         if choice.seeds is not None:
             task = read_known(choice.seeds, source, target)
-        rest = Reference(without(known, task.seeds, len(target.entities))) if len(known) else None
+        rest = Reference(without(known, task.seeds, len(target.entities)), lacking) if len(known) else None
         return task, rest
     if choice.ratio is None:
         raise InputError(f"{folder} does not say which of its {len(known):,} links are seeds: give --ratio or --seeds")
-    seeds, validation, reference = split(source, target, known, choice.ratio, choice.split)
-    return Task(source, target, seeds, validation), reference
+    seeds, validation, others = split(source, target, known, choice.ratio, choice.split)
+    return Task(source, target, seeds, validation), Reference(others, lacking)
 
 
 def split(
     source: Graph, target: Graph, links: Links, ratio: float, seed: int, *, validation: int = 100
-) -> tuple[Links, Links, Reference]:
-    """Seeds, validation and reference: sort the links by name and shuffle them with `seed`. The first share `ratio`
-    becomes the seeds, the next `validation` links are for validation, and the rest is sealed."""
+) -> tuple[Links, Links, Links]:
+    """Seeds, validation and the rest, which is to be sealed: sort the links by name and shuffle them with `seed`. The
+    first share `ratio` becomes the seeds, and the next `validation` links are for validation."""
     sources = source.entities.take(links.source.numpy()).to_pylist()
     targets = target.entities.take(links.target.numpy()).to_pylist()
     order = sorted(range(len(links)), key=lambda row: (sources[row], targets[row]))
     random.Random(seed).shuffle(order)
     rows, seeds = torch.tensor(order, dtype=torch.int64), round(ratio * len(links))
     held = seeds + validation
-    return links[rows[:seeds]], links[rows[seeds:held]], Reference(links[rows[held:]])
+    return links[rows[:seeds]], links[rows[seeds:held]], links[rows[held:]]

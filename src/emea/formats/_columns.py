@@ -97,19 +97,19 @@ class GraphColumns:
         if len(rows.values) == CHUNK:
             self.pack()
 
-    def pack(self, mentioned: Iterable[str] = ()) -> None:
+    def pack(self) -> None:
         """Turn the rows so far into Arrow arrays and start again with none."""
         rows, self.rows = self.rows, Rows()
         self._sizes.append((len(rows.heads), len(rows.values)))
-        self._ends.add([*rows.heads, *rows.tails, *rows.described, *mentioned])
+        self._ends.add([*rows.heads, *rows.tails, *rows.described])
         self._relations.add(rows.relations)
         self._attributes.add(rows.attributes)
         self._values.append(pa.array(rows.values, pa.large_string()))
         self._kinds.append((_encode(rows.datatypes), _encode(rows.languages)))
 
-    def build(self, mentioned: Iterable[str] = (), rename: Callable[[pa.Array], pa.Array] | None = None) -> Graph:
-        """The graph, including entities that are only `mentioned`; `rename` replaces the entity names."""
-        self.pack(mentioned)
+    def build(self, rename: Callable[[pa.Array], pa.Array] | None = None) -> Graph:
+        """The graph; `rename` replaces the entity names."""
+        self.pack()
         entities, ends = self._ends.finish()
         relations, relation_codes = self._relations.finish()
         attributes, attribute_codes = self._attributes.finish()

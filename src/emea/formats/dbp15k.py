@@ -87,8 +87,7 @@ class DBP15K(TaskReader):
         del target_names
         release()
         if choice.ratio is not None or choice.seeds is not None or not len(known.seeds[0]):
-            every = link_names(together(known.seeds, known.validation, known.rest), source, target)
-            return choose(source, target, every, choice, folder)
+            return choose(source, target, together(known.seeds, known.validation, known.rest), choice, folder)
         seeds, validation, rest = (
             link_names(pairs, source, target) for pairs in (known.seeds, known.validation, known.rest)
         )
@@ -187,10 +186,9 @@ def _pairs(path: Path, source_names: _Names, target_names: _Names) -> NamePairs:
 def _shared_ids(folder: Path, source_names: _Names, target_names: _Names) -> pa.Array:
     """Ids that stand for the same entity in both graphs, if the folder uses them that way.
 
-    Two graphs that both merely count from 0 share ids too, but then their links use shared ids. In the sharing variant
-    the files hold only the links left to find, and none of them uses a shared id.
+    Two graphs that both merely count from the same number share ids too, but then all ids of the smaller one. In the
+    sharing variant both graphs have ids of their own as well.
     """
     shared = source_names.ids.filter(pc.is_in(source_names.ids, target_names.ids))
-    used = [ids for name in _present(folder) for _, block in _blocks(folder / name, 2) for ids in block]
-    is_used = any(pc.any(pc.is_in(ids, shared)).as_py() for ids in used)
-    return _strings([]) if not used or is_used else shared
+    merely_counted = len(shared) == min(len(source_names.ids), len(target_names.ids))
+    return _strings([]) if merely_counted or not _present(folder) else shared

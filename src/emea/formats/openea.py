@@ -11,7 +11,7 @@ import pyarrow as pa
 from emea.contracts import Choice, TaskReader
 from emea.data import Graph, Reference, Task
 from emea.errors import InputError
-from emea.formats._choice import NamePairs, choose, link_names, together
+from emea.formats._choice import NamePairs, absent, choose, link_names
 from emea.formats._columns import LANGUAGE_STRING, GraphColumns
 from emea.formats._files import fields
 
@@ -36,14 +36,13 @@ class OpenEA(TaskReader):
 
     def read_task(self, folder: Path, choice: Choice) -> tuple[Task, Reference | None]:
         """Read both graphs, and the links of a fold or the chosen share of all."""
-        known = _pairs(folder / "ent_links" if (folder / "ent_links").is_file() else None)
-        parts = [] if choice.fold is None else [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
-        sources, targets = together(known, *parts)
-        source, target = _graph(folder, 1, sources), _graph(folder, 2, targets)
+        source, target = _graph(folder, 1), _graph(folder, 2)
         if choice.fold is None:
-            return choose(source, target, link_names(known, source, target), choice, folder)
-        seeds, validation, reference = (link_names(part, source, target) for part in parts)
-        return Task(source, target, seeds, validation), Reference(reference)
+            known = _pairs(folder / "ent_links" if (folder / "ent_links").is_file() else None)
+            return choose(source, target, known, choice, folder)
+        parts = [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
+        seeds, validation, tested = (link_names(part, source, target) for part in parts)
+        return Task(source, target, seeds, validation), Reference(tested, absent(parts[-1], tested))
 
 
 def _folds(folder: Path) -> list[str]:
@@ -63,8 +62,8 @@ def _pairs(path: Path | None) -> NamePairs:
     return source, target
 
 
-def _graph(folder: Path, number: int, linked: pa.Array) -> Graph:
-    """One graph, including entities that occur only in attributes or links."""
+def _graph(folder: Path, number: int) -> Graph:
+    """One graph. Links do not belong to it: entities that occur in nothing else are left out."""
     columns = GraphColumns()
     for _, (head, relation, tail) in fields(folder / f"rel_triples_{number}", 3):
         columns.relate(head, relation, tail)
@@ -72,7 +71,7 @@ def _graph(folder: Path, number: int, linked: pa.Array) -> Graph:
     if attributes.is_file():
         for _, (entity, attribute, text) in fields(attributes, 3):
             _describe(columns, entity, attribute, text)
-    return columns.build(mentioned=linked.unique().to_pylist())
+    return columns.build()
 
 
 def _describe(columns: GraphColumns, entity: str, attribute: str, text: str) -> None:

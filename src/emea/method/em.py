@@ -132,7 +132,7 @@ class _Loop:
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
-        self.judged = settings.judges and prepared.valued
+        self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to
         self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:
@@ -148,8 +148,9 @@ class _Loop:
         closing = last or self.folds.closes(state.fold)
         fold = self.folds.nothing if closing else state.fold
         hidden, pseudo = self.folds.hidden(fold), state.labels.to(self.device)
-        fitted_to = held_out = self.validation if self.settings.probability.fit_to == "validation" else hidden
-        if (self.judged or not len(self.seeds)) and not len(held_out) and not last:
+        held_out = self.validation if self.fit_to == "validation" else hidden
+        fitted_to = self.seeds if self.fit_to == "known" else held_out
+        if (self.judged or not len(self.seeds)) and not len(fitted_to) and not last:
             fitted_to, pseudo = hide_labels(pseudo, self.settings.probability, self.generator)
         wrong, alone = (self.folds.tried(mistakes, fold) for mistakes in (self.exclusions, self.unmatched))
         return _Lesson(fold, closing, self.folds.shown(fold), hidden, held_out, fitted_to, pseudo, wrong, alone)
@@ -167,8 +168,8 @@ class _Loop:
         candidates = nearest[~(out | nearest.touches(self._certain(lesson)))]
         scale = state.scale
         if len(lesson.fitted_to):
-            both_ways = self.rules.both_ways
-            scale = fit_scale(candidates, lesson.fitted_to, scale, settings.probability, both_ways=both_ways)
+            near, both_ways = nearest if self.fit_to == "known" else candidates, self.rules.both_ways
+            scale = fit_scale(near, lesson.fitted_to, scale, settings.probability, both_ways=both_ways)
         return _Proposal(embeddings, nearest, counterparts(candidates, scale, settings.probability), scale, seconds)
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:

@@ -20,7 +20,7 @@ class Folds:
     @classmethod
     def cut(cls, seeds: Links, settings: ProbabilitySettings, generator: torch.Generator) -> Folds:
         """Cut the seeds at random, if some have to be hidden and there are enough."""
-        if settings.fit_to == "validation" or settings.folds < 2 or len(seeds) < 2 * settings.folds:
+        if settings.fit_to != "seeds" or settings.folds < 2 or len(seeds) < 2 * settings.folds:
             return cls(seeds, ())
         order = torch.randperm(len(seeds), generator=generator).to(seeds.source.device)
         return cls(seeds, tuple(seeds[part] for part in order.tensor_split(settings.folds)))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from emea.analysis.evaluation import realistic_ranks, tested_links
-from emea.analysis.ranking import Answer, average, by_probability, by_similarity, count_beyond
+from emea.analysis.ranking import CSLS, Answer, average, by_probability, by_similarity, count_beyond
 from emea.data import Alignment, Candidates, Counterparts, Links, Reference, Task
 from emea.kernels.joins import lookup
 from emea.kernels.segments import segment_best
@@ -24,13 +24,14 @@ def round_hits(ended: Round, task: Task, reference: Reference) -> dict[str, floa
     pairs = ended.believed.candidates
     row = lookup(ended.refined.candidates.keys(), pairs.keys())
     refined = torch.where(row >= 0, ended.refined.forward[row.clamp(min=0)].double(), 0.0)
-    scores = {"neural": by_similarity(pairs.similarity), "compatibility": by_probability(refined)}
+    scores = {CSLS: by_similarity(pairs.similarity), "compatibility": by_probability(refined)}
     given = (task.seeds + task.validation).to(pairs.source.device)
     links = Alignment(pairs.source[:0], pairs.target[:0], pairs.cosine[:0], pairs.cosine[:0])
     every = torch.ones(pairs.targets, dtype=torch.bool, device=pairs.source.device)
     tail = count_beyond(ended.embeddings, pairs)
     subject = Answer(links, pairs.source, pairs.target, scores, every, given, tail)
-    return {name: average(realistic_ranks(subject, reference, POOL, name) <= 1) for name in scores}
+    names = {"neural": CSLS, "compatibility": "compatibility"}
+    return {name: average(realistic_ranks(subject, reference, POOL, score) <= 1) for name, score in names.items()}
 
 
 def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:

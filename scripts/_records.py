@@ -38,16 +38,12 @@ def with_data(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def measuring(about: str | None, store: str) -> argparse.ArgumentParser:
-    """A parser for a script that measures runs into a store."""
+def measuring(about: str | None) -> argparse.ArgumentParser:
+    """A parser for a script that measures runs and keeps them."""
     parser = with_data(about)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="Device to run on.")
     parser.add_argument("--minutes", type=float, default=60.0, help="Start no run after this long.")
-    parser.add_argument(
-        "--store", type=Path, default=REPOSITORY / "docs" / store, help="Folder that the runs are kept in."
-    )
-    parser.add_argument("--commit", help="Commit of this tree, if git cannot tell.")
-    parser.add_argument("--page", action="store_true", help="Write the page from the runs, and measure nothing.")
+    parser.add_argument("--page", action="store_true", help="Write the pages from the runs, and measure nothing.")
     return parser
 
 

@@ -77,6 +77,13 @@ def realistic_ranks(subject: Answer, reference: Reference, pool: str, decoding: 
     return (best + worst) / 2
 
 
+def emitted(subject: Answer, reference: Reference) -> Tensor:
+    """1 for each known pair that is among the links, else 0, [known]."""
+    known = tested_links(reference, subject.given)
+    links = Links.build(subject.links.source, subject.links.target)
+    return torch.isin(known.keys(subject.targets), links.keys(subject.targets)).double()
+
+
 def tested_links(reference: Reference, given: Links) -> Links:
     """The links of the reference whose sources the run was not given."""
     known = reference.open().to(given.source.device)

@@ -7,8 +7,8 @@ from torch import Tensor
 
 
 def paired_t_test(first: Tensor, second: Tensor) -> tuple[float, float]:
-    """Mean difference of two runs' reciprocal ranks of the same pairs, and the two-tailed p-value."""
-    one, two = (1 / first).double().cpu().numpy(), (1 / second).double().cpu().numpy()
+    """Mean difference of two runs' scores of the same pairs, such as reciprocal ranks, and the two-tailed p-value."""
+    one, two = first.double().cpu().numpy(), second.double().cpu().numpy()
     mean = float((one - two).mean())
     if not (one - two).any():
         return 0.0, 1.0  # the test divides 0 by 0

@@ -40,9 +40,10 @@ def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
 def show_page(page: Page, paths: list[Path]) -> None:
     """What a page finds, and its files."""
     out.print(f"\n[bold]{page.title}[/bold]", highlight=False)
-    for finding in page.findings:
-        figures = f" ({finding.figures})" if finding.figures else ""
-        out.print(f"  {finding.verdict}: {finding.claim}{figures}", markup=False, highlight=False)
+    for reading, findings in page.findings.items():
+        for finding in findings:
+            figures = f" ({finding.figures})" if finding.figures else ""
+            out.print(f"  {reading} {finding.verdict}: {finding.claim}{figures}", markup=False, highlight=False)
     for path in paths:
         out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
 

@@ -57,7 +57,7 @@ def reproduce(
             )
     wanted = _by_seeds(cell for one in chosen.values() for cell in one.cells(plan))
     measured.check(wanted)
-    cells = [cell for cell in wanted if not measured.load(cell)]
+    cells = [cell for cell in wanted if not measured.load(cell) or measured.stale(cell)]
     for cell in {cell.data: cell for cell in cells}.values() if not enough() else ():
         measured.read(cell)  # unreadable data is reported before the first run
     for number, cell in enumerate(cells):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import shlex
+import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,28 +17,31 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import stats
 from torch import Tensor
 
-from emea import __version__
-from emea.analysis.evaluation import answer, evaluate, realistic_ranks
+from emea.analysis.evaluation import answer, emitted, evaluate, realistic_ranks
+from emea.analysis.ranking import CSLS
 from emea.analysis.significance import paired_t_test
 from emea.data import Reference, Task
 from emea.encoders._training import TrainingSettings
 from emea.errors import InputError, SettingsError
 from emea.evidence.prepared import prepare
 from emea.formats import read_benchmark
+from emea.formats.table import Table
 from emea.kernels.devices import machine
 from emea.method.rounds import Round, Step
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._hits import POOL, compatibility, round_hits
 from emea.runs.align import Observers, align
+from emea.runs.fingerprint import code_fingerprint
+from emea.runs.run import on_cpu
 from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 
-FORMAT = 2  # of a record
-LATER = {"matching": ("judge", True), "evidence": ("anonymous", False)}  # settings added since that change no run here
-COMPLETE = {"made of", "machine", "seconds", "rounds", "ranking", "alignment", "ranks"}  # keys of a record
-KEPT = ("hit@1", "hit@10", "mrr", "mr")
+FORMAT = 3  # of a record
+COMPLETE = {"made of", "code", "machine", "seconds", "rounds", "ranking", "alignment", "ranks", "linked"}  # its keys
+KEPT = ("hit@1", "hit@10", "mrr", "mr", "hit@1 shared")
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,10 @@ class Measured:
                 self.found[cell] = record
         return cell in self.found
 
+    def stale(self, cell: Cell) -> bool:
+        """Whether the cell was measured by other code than the present one."""
+        return bool(self.found[cell]["code"] != code_fingerprint())
+
     def check(self, cells: Iterable[Cell]) -> None:
         """Refuse what cannot be measured, before anything is measured."""
         for path in self.plan.data:
@@ -118,7 +128,10 @@ class Measured:
 
     def read(self, cell: Cell) -> tuple[Task, Reference | None]:
         """The task and the reference of a cell."""
-        return read_benchmark(self.plan.sets[cell.data], ratio=cell.ratio, split=cell.split)
+        path = self.plan.sets[cell.data]
+        if cell.ratio is None:
+            return read_benchmark(path, fold=cell.split)
+        return read_benchmark(path, ratio=cell.ratio, split=cell.split)
 
     def measure(self, cell: Cell, watch: Callable[[Step], None] | None = None) -> None:
         """Run the cell and store its record."""
@@ -136,17 +149,24 @@ class Measured:
         def observe(ended: Step) -> None:
             record = {"seconds": ended.seconds}
             if isinstance(ended, Round):  # baselines do not have both parts to measure
-                record |= {"fitting": ended.fitting, **round_hits(ended, task, reference)}
+                record["fitting"] = ended.fitting
+                record |= round_hits(ended, task, reference) if cell.system.decoding == CSLS else {}
             if not rounds:
                 first.end(record)
             rounds.append(record)
             if watch is not None:
                 watch(ended)
 
+        started = time.perf_counter()
         outcome = align(prepare(task, settings.evidence), settings, Observers(observe, first.watch), first.state)
-        measures = evaluate(outcome, reference).to_dict()
+        with tempfile.TemporaryDirectory() as place:
+            Table().write_alignment(on_cpu(outcome.alignment), task, Path(place) / "alignment.tsv")
+        whole = time.perf_counter() - started
+        measures, subject = evaluate(outcome, reference).to_dict(), answer(outcome)
         found = {
-            "machine": f"emea {__version__}, torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
+            "code": code_fingerprint(),
+            "machine": f"torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
+            "whole": whole,  # seconds from graphs in memory to links on disk; more than needed if rounds are measured
             "seconds": sum(each["seconds"] for each in rounds),
             "rounds": rounds,
             "ranking": {
@@ -157,9 +177,10 @@ class Measured:
                 reading: {key: value for key, value in values.items() if isinstance(value, int | float)}
                 for reading, values in measures["alignment"].items()
             },
-            "ranks": packed(realistic_ranks(answer(outcome), reference, POOL, cell.system.decoding)),
+            "ranks": packed(realistic_ranks(subject, reference, POOL, cell.system.decoding)),
+            "linked": packed(emitted(subject, reference)),
         }
-        if outcome.last is not None:
+        if outcome.last is not None and cell.system.decoding == CSLS:
             found["compatibility"] = compatibility(outcome, reference)
         return found
 
@@ -181,9 +202,6 @@ class Measured:
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
-        for table, (name, idle) in LATER.items():
-            if settings[table][name] == idle:
-                del settings[table][name]
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
     def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
@@ -193,12 +211,12 @@ class Measured:
 
     def mean(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> float | None:
         """Mean of a measure over the splits, None if none is measured."""
-        values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
+        values = self._values(system, data, ratio, measure)
         return mean(values) if values else None
 
     def shown(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> str:
         """Mean and standard deviation over the splits, and their number if some are missing."""
-        values = [run["ranking"][POOL][system.decoding][measure] for run in self.runs(system, data, ratio)]
+        values = self._values(system, data, ratio, measure)
         if not values:
             return "not measured"
         digits = 1 if measure == "mr" else 3
@@ -206,17 +224,50 @@ class Measured:
         missing = f" ({len(values)} of {len(self.plan.splits)} splits)" if len(values) < len(self.plan.splits) else ""
         return f"{mean(values):.{digits}f}{spread}{missing}"
 
-    def both(self, first: System, second: System, data: str, ratio: float) -> tuple[float, float] | None:
-        """Mean Hit@1 of two systems over the splits on which both are measured, None if there is none."""
+    def _values(self, system: System, data: str, ratio: float, measure: str) -> list[float]:
+        """A measure of each measured split: of the ranking, or `links`, the share of the true links that is emitted."""
+        runs = self.runs(system, data, ratio)
+        if measure == "links":
+            return [run["alignment"]["known sources"]["recall"] for run in runs]
+        return [run["ranking"][POOL][system.decoding][measure] for run in runs]
+
+    def both(
+        self, first: System, second: System, data: str, ratio: float, *, links: bool = False
+    ) -> tuple[float, float] | None:
+        """Mean Hit@1 of two systems over the splits on which both are measured, None if there is none; with `links`,
+        that of a system which emits links is the share of the true ones among them."""
         pairs = self._pairs(first, second, data, ratio)
-        hits = [[self.found[cell]["ranking"][POOL][cell.system.decoding]["hit@1"] for cell in pair] for pair in pairs]
+        hits = [[self._hit(cell, links=links) for cell in pair] for pair in pairs]
         return (mean(one for one, _ in hits), mean(two for _, two in hits)) if hits else None
 
-    def p_value(self, first: System, second: System, data: str, ratio: float) -> float | None:
-        """The largest p-value, over the splits, of the paired t-test on reciprocal ranks."""
+    def gain(self, first: System, second: System, data: str, ratio: float) -> tuple[float, float] | None:
+        """By how much the Hit@1 of the first is higher, mean of the splits on which both are measured, and half of the
+        95 % interval that the splits allow; None if there are fewer than two."""
         pairs = self._pairs(first, second, data, ratio)
-        ranks = ((unpacked(self.found[cell]["ranks"]) for cell in pair) for pair in pairs)
-        return max((paired_t_test(*both)[1] for both in ranks), default=None)
+        gains = [self._hit(one) - self._hit(two) for one, two in pairs]
+        if len(gains) < 2:
+            return None
+        return mean(gains), float(stats.t.ppf(0.975, len(gains) - 1)) * stdev(gains) / math.sqrt(len(gains))
+
+    def p_value(self, first: System, second: System, data: str, ratio: float, *, links: bool = False) -> float | None:
+        """The largest p-value, over the splits, of the paired t-test on reciprocal ranks; with `links` on hits."""
+        pairs = self._pairs(first, second, data, ratio)
+        scores = ((self._scores(cell, links=links) for cell in pair) for pair in pairs)
+        return max((paired_t_test(*both)[1] for both in scores), default=None)
+
+    def _hit(self, cell: Cell, *, links: bool = False) -> float:
+        record = self.found[cell]
+        if links and cell.system.emits:
+            return float(record["alignment"]["known sources"]["recall"])
+        return float(record["ranking"][POOL][cell.system.decoding]["hit@1"])
+
+    def _scores(self, cell: Cell, *, links: bool) -> Tensor:
+        """Reciprocal rank of each test pair; with `links` whether it is found, [test pairs]."""
+        record = self.found[cell]
+        if links and cell.system.emits:
+            return unpacked(record["linked"])
+        ranks = unpacked(record["ranks"])
+        return (ranks <= 1).double() if links else 1 / ranks
 
     def _pairs(self, first: System, second: System, data: str, ratio: float) -> list[tuple[Cell, Cell]]:
         """The cells of both, for each split on which both are measured."""

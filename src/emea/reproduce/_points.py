@@ -42,7 +42,11 @@ def drawn(
 
 
 def figure_page(
-    name: str, title: str, points: list[dict[str, Any]], findings: list[Finding], figures: dict[str, dict[str, Any]]
+    name: str,
+    title: str,
+    points: list[dict[str, Any]],
+    findings: dict[str, list[Finding]],
+    figures: dict[str, dict[str, Any]],
 ) -> Page:
     """A page of points: their values, the findings, and the figures."""
     rows = [{key: _shown(key, value) for key, value in one.items() if key != "seeds"} for one in points]

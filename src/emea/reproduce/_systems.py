@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from emea.runs.store import System
 
-PARIS = System("PARIS", "fast", ("method=paris",), "probability")
-PRASE = System("PRASE", "fast", ("method=prase",), "probability")
-EMEA_SUP = System("EMEA sup")  # with RREA, as in the paper
-RREA_SUP = EMEA_SUP.but("RREA sup", "em.rounds=0")
-RREA_LONG = replace(EMEA_SUP, name="RREA sup, 3,200 epochs", at_once=True)  # 1,200 and ten times 200
+PARIS = System("PARIS", "fast", ("method=paris",), "probability", emits=True)
+PRASE = System("PRASE", "fast", ("method=prase",), "probability", emits=True)
+EMEA_SUP = System("EMEA sup")  # with RREA, as changed by us
 EMEA_SEMI = EMEA_SUP.but("EMEA semi", "encoders.rrea.mode=semi")
+RREA_SUP = EMEA_SUP.but("RREA sup", "em.rounds=0")
 RREA_SEMI = EMEA_SEMI.but("RREA semi", "em.rounds=0")
-AVOID_SUP = EMEA_SUP.but("EMEA sup, AvoidConf", "em.rules=avoid_conflict")
-AVOID_SEMI = EMEA_SEMI.but("EMEA semi, AvoidConf", "em.rules=avoid_conflict")
+RREA_LONG = replace(EMEA_SUP, name="RREA sup, 3,200 epochs", at_once=True)  # 1,200 and ten times 200
+LETTER = ", to the letter"
 MODELS = {"RREA": "rrea", "Dual-AMN": "dual_amn", "AliNet": "alinet", "IPTransE": "iptranse"}
 
 
@@ -32,3 +32,22 @@ def alone(model: str, mode: str = "sup") -> System:
     """A model without the loop."""
     turns = () if mode == "sup" else (f"encoders.{MODELS[model]}.mode={mode}",)
     return guided(model).but(f"{model} {mode}", *turns, "em.rounds=0")
+
+
+def avoiding(system: System) -> System:
+    """The same with AvoidConf in place of the PARIS rule."""
+    return system.but(f"{system.name}, AvoidConf", "em.rules=avoid_conflict")
+
+
+def as_written(system: System) -> System:
+    """The same with the loop exactly as the paper writes it."""
+    return replace(system, name=f"{system.name}{LETTER}", preset="letter")
+
+
+def as_changed(system: System) -> System:
+    """The same."""
+    return system
+
+
+Version = Callable[[System], System]
+VERSIONS: dict[str, Version] = {"letter": as_written, "paper": as_changed}  # by preset

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._items import Item
-from emea.reproduce._pages import Finding, Page, ahead
+from emea.reproduce._pages import READINGS, Finding, Page, ahead
 from emea.reproduce._points import cells_of, drawn, figure_page, flat, ordered, point
-from emea.reproduce._systems import EMEA_SUP, MODELS, PARIS, RREA_SUP, alone, guided
+from emea.reproduce._systems import EMEA_SUP, MODELS, PARIS, RREA_SUP, VERSIONS, Version, alone, guided
 from emea.runs.store import Cell
 
 
@@ -20,31 +20,43 @@ class Fig4(Item):
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
         """Each model alone and in the loop, and PARIS."""
-        systems = [PARIS, EMEA_SUP, RREA_SUP]
-        for model in self.models:
-            systems += [alone(model), guided(model)]
-        return plan.cells(systems)
+        systems = [PARIS, RREA_SUP, *(alone(model) for model in self.models)]
+        loops = [EMEA_SUP, *(guided(model) for model in self.models)]
+        return plan.cells([*systems, *(version(loop) for version in VERSIONS.values() for loop in loops)])
 
     def page(self, measured: Measured) -> Page:
         """Lines by amount of labels."""
-        points, pairs = [], [(guided(model), alone(model)) for model in self.models]
-        cells = cells_of(measured.plan)
+        points, cells = [], cells_of(measured.plan)
         for data, ratio in cells:
             for model in self.models:
-                for name, system in (("with EMEA", guided(model)), ("alone", alone(model)), ("PARIS", PARIS)):
-                    points.append(point(measured, system, data, ratio, panel=model, what=name))
-            points += [point(measured, guided(one), data, ratio, panel="with EMEA", what=one) for one in MODELS]
-        final = [(guided(one), guided(two)) for one, two in ordered(measured, cells)]
-        findings = [
+                kinds = {"alone": alone(model), "PARIS": PARIS}
+                kinds |= {f"with EMEA, `{name}`": version(guided(model)) for name, version in VERSIONS.items()}
+                points += [
+                    point(measured, system, data, ratio, panel=model, what=what) for what, system in kinds.items()
+                ]
+            for name, version in VERSIONS.items():
+                panel = f"with EMEA, `{name}`"
+                points += [point(measured, version(guided(one)), data, ratio, panel=panel, what=one) for one in MODELS]
+        findings = {
+            f"`{name}`{reading}": self._findings(measured, version, cells, links=links)
+            for reading, links in READINGS.items()
+            for name, version in VERSIONS.items()
+        }
+        figures = drawn("fig4", points, "seeds", "what", "panel")
+        return figure_page("fig4", self.title, points, findings, figures)
+
+    def _findings(
+        self, measured: Measured, version: Version, cells: list[tuple[str, float]], *, links: bool
+    ) -> list[Finding]:
+        pairs = [(version(guided(model)), alone(model)) for model in self.models]
+        final = [(version(guided(one)), version(guided(two))) for one, two in ordered(measured, cells)]
+        return [
             Finding.counted("EMEA improves each model", flat(ahead(measured, *pair, cells) for pair in pairs)),
             Finding.counted(
                 "a model with EMEA is better than PARIS alone, too",
-                flat(ahead(measured, guided(model), PARIS, cells) for model in self.models),
+                flat(ahead(measured, loop, PARIS, cells, links=links) for loop, _ in pairs),
             ),
             Finding.counted(
-                "better models end in better results",
-                flat(ahead(measured, *pair, cells) for pair in final),
+                "better models end in better results", flat(ahead(measured, *pair, cells) for pair in final)
             ),
         ]
-        figures = drawn("fig4", points, "seeds", "what", "panel")
-        return figure_page("fig4", self.title, points, findings, figures)

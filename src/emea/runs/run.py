@@ -107,7 +107,7 @@ class _Keeper:
 
 def write_result(outcome: Outcome, folder: Path, *, top_k: int, with_seeds: bool) -> None:
     """The alignment as TSV, SSSOM and, where names are IRIs, owl:sameAs; and each source's best candidates."""
-    task, links = outcome.prepared.given, _on_cpu(outcome.alignment)
+    task, links = outcome.prepared.given, on_cpu(outcome.alignment)
     if with_seeds:
         links = _with_seeds(links, task.seeds)
     Table().write_alignment(links, task, folder / "alignment.tsv")
@@ -173,7 +173,8 @@ def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
     )
 
 
-def _on_cpu(links: Alignment) -> Alignment:
+def on_cpu(links: Alignment) -> Alignment:
+    """The same links, ready to be written."""
     return Alignment(*(column.cpu() for column in (links.source, links.target, links.confidence, links.similarity)))
 
 

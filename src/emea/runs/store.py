@@ -19,6 +19,7 @@ class System:
     preset: str = "paper"
     changes: tuple[str, ...] = ()
     decoding: str = "csls"  # by which it is ranked
+    emits: bool = False  # it answers with links, which the paper counts as its Hit@1
     at_once: bool = False  # the encoder alone, in one fit, for as many epochs as all the rounds take
 
     def but(self, name: str, *changes: str) -> System:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tables
@@ -59,15 +59,17 @@ PARTS = (
 
 def timed() -> Iterator[Cell]:
     """The runs whose time is shown."""
-    yield from tables.cells()
+    yield from tables.cells(SPLITS[:1], tables.NUMBERS[:1])
     yield from (Cell(EMEA_SUP, "zh_en", ratio, SPLITS[0]) for ratio in RATIOS)
 
 
 def others(data: Path, device: str) -> list[Cell]:
-    """All other runs, those on the same seeds next to each other."""
-    every = [cell for part in PARTS for cell in item(part.name).cells(part.plan(data, device))]
+    """All other runs: first the headline and Table 1; those on the same seeds next to each other."""
+    of_parts = {part.name: [*item(part.name).cells(part.plan(data, device))] for part in PARTS}
+    first = _by_seeds([*tables.cells(), *of_parts["table1"]])
+    rest = _by_seeds([*(cell for cells in of_parts.values() for cell in cells), *tables.ablations()])
     shown = {*timed()}
-    return [cell for cell in _by_seeds([*every, *tables.ablations()]) if cell not in shown]
+    return [cell for cell in dict.fromkeys([*first, *rest]) if cell not in shown]
 
 
 def measure(cells: list[Cell], measured: Measured, until: float) -> int:
@@ -93,14 +95,14 @@ def main() -> None:
             reproduce([part.name], part.plan(chosen.data, "cpu"), enough=lambda: True)
         tables.write(chosen.data)
         return
-    measured, until = Measured(tables.plan(chosen.data, chosen.device)), time.monotonic() + 60 * chosen.minutes
+    plan, until = tables.plan(chosen.data, chosen.device), time.monotonic() + 60 * chosen.minutes
     rest = others(chosen.data, chosen.device)
     groups = list(dict.fromkeys((cell.data, cell.ratio, cell.split) for cell in rest))
     if chosen.share is not None:
         own = [cell for cell in rest if groups.index((cell.data, cell.ratio, cell.split)) % chosen.jobs == chosen.share]
-        print(f"{measure(own, measured, until)} left", flush=True)
+        print(f"{measure(own, Measured(replace(plan, jobs=chosen.jobs)), until)} left", flush=True)
         return
-    if measure([*timed()], measured, until) == 0:
+    if measure([*timed()], Measured(plan), until) == 0:
         left = str((until - time.monotonic()) / 60)
         jobs = [
             subprocess.Popen([sys.executable, *sys.argv, "--minutes", left, "--share", str(share)])

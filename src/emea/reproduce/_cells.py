@@ -55,6 +55,7 @@ class Plan:
     device: str
     folder: Path
     changes: tuple[str, ...] = ()  # of settings, in all runs
+    jobs: int = 1  # how many runs there are at once on the machine
 
     def command(self, name: str, about: tuple[float, ...] | None) -> str:
         """The command that makes a table or figure about some ratios, except for where the sets are and the device."""
@@ -166,6 +167,7 @@ class Measured:
         found = {
             "code": code_fingerprint(),
             "machine": f"torch {torch.__version__}, {machine(torch.device(self.plan.device))}",
+            "jobs": self.plan.jobs,  # if more than one, times mean little
             "whole": whole,  # seconds from graphs in memory to links on disk; more than needed if rounds are measured
             "seconds": sum(each["seconds"] for each in rounds),
             "rounds": rounds,
@@ -204,10 +206,14 @@ class Measured:
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
-    def runs(self, system: System, data: str, ratio: float) -> list[dict[str, Any]]:
+    def runs(self, system: System, data: str, ratio: float | None) -> list[dict[str, Any]]:
         """The records of a system, one for each measured split."""
         cells = (Cell(system, data, ratio, split) for split in self.plan.splits)
         return [self.found[cell] for cell in cells if cell in self.found]
+
+    def timed(self, system: System, data: str, ratio: float | None) -> list[dict[str, Any]]:
+        """The records of the runs that had the machine for themselves."""
+        return [run for run in self.runs(system, data, ratio) if run["jobs"] == 1]
 
     def mean(self, system: System, data: str, ratio: float, measure: str = "hit@1") -> float | None:
         """Mean of a measure over the splits, None if none is measured."""

@@ -41,7 +41,7 @@ CHANGED: Rows = [
         (
             "probabilities are fitted to the labelled data L (eq. 3)",
             "to 100 validation pairs",
-            "an encoder is too sure of the pairs it learned from; the paper has validation pairs (5.1), but no use for them",
+            "an encoder is too sure of what it learned; the paper has validation pairs (5.1), but states no use",
         ),
         (
             "one sweep over all entities (4.5, 3)",

@@ -31,7 +31,7 @@ class Times(Item):
             for ratio in measured.plan.ratios:
                 for system in (EMEA_SUP, *map(ours, measured.plan.presets)):
                     head = {"set": data, "seeds": f"{ratio:.0%}", "method": system.name}
-                    runs = measured.runs(system, data, ratio)
+                    runs = measured.timed(system, data, ratio)
                     for machine in dict.fromkeys(run["machine"] for run in runs) or [""]:
                         own = [run for run in runs if run["machine"] == machine]
                         reported = _paper.TIMES.get(ratio, ()) if data == "zh_en" and system == EMEA_SUP else ()

@@ -37,7 +37,15 @@ def _syntax(text: str) -> str:
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
             node.body = body[1:]  # type: ignore[attr-defined]
-    return ast.dump(tree)
+    return _dump(tree)
+
+
+def _dump(node: object) -> str:
+    """A node with all that is not empty in it; `ast.dump` differs between versions of Python."""
+    if isinstance(node, ast.AST):
+        filled = ((name, value) for name, value in ast.iter_fields(node) if value is not None and value != [])
+        return f"{type(node).__name__}({','.join(f'{name}={_dump(value)}' for name, value in filled)})"
+    return f"[{','.join(map(_dump, node))}]" if isinstance(node, list) else repr(node)
 
 
 def _is_text(node: ast.expr) -> bool:

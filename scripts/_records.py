@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from emea.kernels.devices import machine
+from emea.runs.fingerprint import code_fingerprint
 from emea.runs.store import Cell, Store
 
 REPOSITORY = Path(__file__).parents[1]
@@ -58,16 +59,16 @@ def read_records(cells: Iterable[Cell], folder: Path) -> Records:
 
 
 def measure_missing(
-    cells: Iterable[Cell], measure: Callable[[Cell], dict[str, Any]], chosen: argparse.Namespace
+    cells: Iterable[Cell], measure: Callable[[Cell], dict[str, Any]], folder: Path, chosen: argparse.Namespace
 ) -> None:
-    """Measure each run that is missing, as long as there is time, and keep it at once."""
-    store, begun = Store(chosen.store), time.monotonic()
+    """Measure each run that is missing, or that other code has measured, as long as there is time; keep it at once."""
+    store, begun = Store(folder), time.monotonic()
     made_by = {
-        "commit": chosen.commit or commit(),
+        "code": code_fingerprint(),
         "machine": f"torch {torch.__version__}, {machine(torch.device(chosen.device))}",
     }
     for cell in cells:
-        if store.read(cell.name) is not None:
+        if (store.read(cell.name) or {}).get("code") == made_by["code"]:
             continue
         if time.monotonic() - begun > 60 * chosen.minutes:
             break

@@ -232,8 +232,7 @@ def headline(measured: Measured) -> Rows:
 
 def page(measured: Measured, data: Path) -> str:
     """The section of docs/results.md."""
-    for cell in (*cells(), *ablations()):
-        measured.load(cell)
+    measured.all_of([*cells(), *ablations()])
     shown = ", ".join(map(str, SPLITS))
     return f"""## The presets on every benchmark
 

@@ -140,10 +140,12 @@ def test_every_page_is_made_by_one_command(name: str, command: Command, results:
             assert str(path) in said.replace("\n", "")
             assert not re.search(r"\bnan\b|infinity|undefined", path.read_text(), re.IGNORECASE)
 
-    verdicts = re.findall(r"^\| [^|]+ \| ([^|]+) \| [^|]* \|$", markdown.partition(STATED)[2], re.M)
-    assert verdicts[:1] == (["ours"] if name in WITH_FINDINGS else [])
-    assert {*verdicts[1:]} <= {*get_args(Verdict)}
-    assert bool({*verdicts[1:]} - {"not measured"}) == (name in WITH_FINDINGS)
+    stated = [line.split(" | ") for line in markdown.partition(STATED)[2].splitlines() if line.startswith("| ")]
+    assert bool(stated) == (name in WITH_FINDINGS)
+    told = [cell.strip(" |") for row in stated[1:] for cell in row[1:]]
+    verdicts = {re.sub(r"\*\*(.*)\*\*.*", r"\1", cell) for cell in told if cell}
+    assert verdicts <= {*get_args(Verdict)}
+    assert bool(verdicts - {"not measured"}) == (name in WITH_FINDINGS)
     assert not re.search(r"\bnan\b|\binf\b", markdown, re.IGNORECASE)
     for path in (results / "cells").iterdir():
         json.loads(path.read_text(), parse_constant=pytest.fail)  # neither NaN nor infinity
@@ -165,7 +167,12 @@ def test_the_table_shows_the_mean_of_the_cells_beside_the_paper(command: Command
             assert row[measure] == f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
             assert row[f"{measure}, reported"] == reported
         assert row["best published hit@1"] == "0.735"
-        assert bool(row["p against RREA sup"]) == (method == "EMEA sup")
+        assert bool(row["p against RREA sup"]) == (method in {"EMEA sup", "PRASE"})
+        assert bool(re.fullmatch(r"[+-]\d+\.\d ± \d+\.\d", row["gain over RREA sup"])) == (
+            method in {"EMEA sup", "PRASE"}
+        )
+        links = mean(cell["alignment"]["known sources"]["recall"] for cell in cells)
+        assert row["links"].partition(" ")[0] == (f"{links:.3f}" if method == "PRASE" else "")
 
 
 def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Command, results: Path) -> None:
@@ -185,7 +192,7 @@ def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Co
     for pool, decodings in evaluate(outcome, reference).to_dict()["ranking"].items():
         for decoding, measures in decodings.items():
             kept = cell["ranking"][pool][decoding]
-            assert kept == {name: measures[name] for name in ("hit@1", "hit@10", "mrr", "mr")}
+            assert kept == {name: measures[name] for name in ("hit@1", "hit@10", "mrr", "mr", "hit@1 shared")}
     assert [{key: step[key] for key in ("neural", "compatibility")} for step in cell["rounds"]] == hits
     assert len(hits) == 3
     assert cell["compatibility"] == compatibility(outcome, reference)
@@ -197,7 +204,8 @@ def test_figures_show_the_means_of_the_cells(command: Command, results: Path) ->
     for name in ("fig5", "appendix-a", "times"):
         command(name)
     cells = [cell_of(results, f"emea-sup-zh-en-5-split-{split}") for split in (0, 1)]
-    points = {(row["part"], int(row["round"])): row["hit@1"] for row in rows_of(results / "fig5.csv")}
+    rows = [row for row in rows_of(results / "fig5.csv") if row["panel"] == "5%, `paper`"]
+    points = {(row["part"], int(row["round"])): row["hit@1"] for row in rows}
     assert points == {
         (part, step): f"{mean(cell['rounds'][step][part] for cell in cells):.3f}"
         for part in ("neural", "compatibility")
@@ -283,23 +291,26 @@ def test_a_second_call_measures_nothing_and_writes_the_same_bytes(
 
 def test_an_item_measures_only_what_others_have_not(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", out=tmp_path, splits="0")
-    assert [(one.em.rounds, one.em.encoder) for one in runs] == [(2, "rrea")]
+    assert [(one.em.rounds, one.em.encoder, one.em.labels) for one in runs] == [
+        (2, "rrea", "sampled"),
+        (2, "rrea", "best"),
+    ]
     command("times", out=tmp_path, splits="0")  # also at 30 %, and our preset
-    assert [one.em.encoder for one in runs[1:]] == ["propagation", "rrea", "propagation"]
-    command("table2", out=tmp_path, splits="0")
-    assert [one.em.rounds for one in runs[4:]] == [0, 2, 0, 2]
-    assert {one.encoders["rrea"]["mode"] for one in runs[4:]} == {"semi"}
+    assert [one.em.encoder for one in runs[2:]] == ["propagation", "rrea", "propagation"]
+    command("table2", out=tmp_path, splits="0")  # at 30 % also the supervised loop as written
+    assert [one.em.rounds for one in runs[5:]] == [0, 2, 2, 0, 2, 2, 2]
+    assert [one.encoders["rrea"].get("mode") for one in runs[5:]] == ["semi"] * 6 + [None]
     command("fig5", out=tmp_path, splits="0,2")
-    assert [(one.seed, one.em.encoder) for one in runs[8:]] == [(2, "rrea")]
+    assert [(one.seed, one.em.encoder) for one in runs[12:]] == [(2, "rrea")] * 2
 
 
 @pytest.mark.slow
 def test_items_made_together_are_those_made_one_by_one(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", "table2", "times", out=tmp_path / "together", splits="0")
-    assert len(runs) == 8
+    assert len(runs) == 12
     for name in ("fig5", "table2", "times"):
         command(name, out=tmp_path / "apart", splits="0")
-    assert len(runs) == 16
+    assert len(runs) == 24
     for name in ("fig5", "table2"):
         assert len({(tmp_path / way / f"{name}.csv").read_bytes() for way in ("together", "apart")}) == 1
 
@@ -316,7 +327,7 @@ def test_runs_with_the_same_seeds_share_the_first_fit(
 
     monkeypatch.setattr(RREA, "_epoch", counted)
     command("appendix-a", "fig5", out=tmp_path, splits="0")  # RREA at 5 and 30 %, the loop at 5 %
-    assert len(trained) == 2 * 10 + 2 * 3  # two first fits, and two rounds
+    assert len(trained) == 3 * 10 + 2 * 2 * 3  # three first fits, of which one as written, and twice two rounds
     alone, loop = (cell_of(tmp_path, f"{name}-zh-en-5-split-0") for name in ("rrea-sup", "emea-sup"))
     assert loop["rounds"][0]["neural"] == alone["rounds"][0]["neural"]
     assert loop["rounds"][0]["fitting"] == alone["rounds"][0]["fitting"]  # what was shared is counted, once
@@ -338,7 +349,7 @@ def test_what_the_first_fit_depends_on_keeps_runs_apart(first: str, second: str)
     one, two = (fits.of(cell, load("paper", assignments=[change], device="cpu")) for change in (first, second))
     assert one is not two
     assert fits.of(cell, load("paper", assignments=[first, "compatibility.candidates=5"], device="cpu")) is one
-    other = replace(cell, system=_systems.AVOID_SUP)  # on the same seeds
+    other = replace(cell, system=_systems.avoiding(_systems.EMEA_SUP))  # on the same seeds
     assert fits.of(other, load("paper", assignments=[first], device="cpu")) is one
     assert fits.of(replace(cell, split=1), load("paper", assignments=[first], device="cpu")) is not one
 
@@ -346,10 +357,10 @@ def test_what_the_first_fit_depends_on_keeps_runs_apart(first: str, second: str)
 def test_other_settings_are_measured_anew(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", out=tmp_path, splits="0")
     command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
-    assert [one.em.rounds for one in runs] == [2, 1]
+    assert [one.em.rounds for one in runs] == [2, 2, 1, 1]
     assert {row["round"] for row in rows_of(tmp_path / "fig5.csv")} == {"0", "1"}
     command("fig5", "--set", "em.rounds=1", out=tmp_path, splits="0")
-    assert len(runs) == 2
+    assert len(runs) == 4
 
 
 def test_a_cell_of_other_defaults_is_not_taken(
@@ -359,7 +370,7 @@ def test_a_cell_of_other_defaults_is_not_taken(
     monkeypatch.setitem(PRESETS, "paper", {**PRESETS["paper"], "matching": {"minimum": 0.1}})
     command("fig5", out=tmp_path, splits="0")
     command("fig5", out=tmp_path, splits="0")
-    assert [one.matching.minimum for one in runs] == [0.5, 0.1]
+    assert [one.matching.minimum for one in runs] == [0.5, 0.5, 0.1]
 
 
 def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
@@ -372,10 +383,24 @@ def test_a_cell_of_other_settings_is_not_taken(command: Command, tmp_path: Path,
     command("fig5", out=tmp_path, splits="0")
     assert b"0.125" in (tmp_path / "fig5.csv").read_bytes()  # it is read where the settings are the same
     path.write_text(json.dumps(cell | {"made of": [*cell["made of"], "em.rounds=1"]}))
-    assert len(runs) == 1
-    command("fig5", out=tmp_path, splits="0")
     assert len(runs) == 2
+    command("fig5", out=tmp_path, splits="0")
+    assert len(runs) == 3
     assert (tmp_path / "fig5.csv").read_bytes() == page
+
+
+def test_a_cell_of_other_code_is_shown_and_measured_again(
+    command: Command, tmp_path: Path, runs: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("fig5", out=tmp_path, splits="0")
+    page = (tmp_path / "fig5.csv").read_bytes()
+    monkeypatch.setattr(_cells, "code_fingerprint", lambda: "another")
+    command("fig5", "--minutes", "0", out=tmp_path, splits="0")
+    assert (tmp_path / "fig5.csv").read_bytes() == page
+    assert len(runs) == 2
+    command("fig5", out=tmp_path, splits="0")
+    assert len(runs) == 4
+    assert cell_of(tmp_path, "emea-sup-zh-en-5-split-0")["code"] == "another"
 
 
 @pytest.mark.parametrize("name", items())
@@ -388,7 +413,7 @@ def test_without_any_time_no_run_is_begun_and_the_page_says_so(
     markdown = (tmp_path / f"{name}.md").read_text()
     assert "nothing measured" in markdown
     assert "| not measured |" in markdown
-    assert not re.search(r"agrees|disagrees|partly|±", markdown)
+    assert not re.search(r"\*\*(agrees|disagrees|partly)|\d ± \d", markdown)
 
 
 def test_what_there_was_time_for_is_shown(data: Path, tmp_path: Path) -> None:
@@ -478,19 +503,10 @@ def test_a_cell_that_is_not_whole_is_measured_again(
     page, path = (tmp_path / "fig5.csv").read_bytes(), cell_file(tmp_path, "emea-sup-zh-en-5-split-0")
     path.write_text(text)
     command("fig5", out=tmp_path, splits="0")
-    assert len(runs) == 2
+    assert len(runs) == 3
     assert (tmp_path / "fig5.csv").read_bytes() == page
 
 
 def test_tables_share_the_semi_supervised_runs() -> None:
     assert _systems.alone("RREA", "semi") == _systems.RREA_SEMI
     assert _systems.alone("RREA") == _systems.RREA_SUP
-
-
-def test_the_runs_behind_the_pages_are_of_the_present_settings(benchmark_data: Path) -> None:
-    folder = benchmark_data / "dbp15k" / "zh_en"
-    plan = Plan((folder,), (0.3,), (0,), ("fast",), "cpu", Path(__file__).parents[1] / "docs" / "reproduce")
-    measured = _cells.Measured(plan)
-    cells = [cell for name in ("table1", "questions") for cell in item(name).cells(plan)]
-    assert len(cells) > 10
-    assert [cell.name for cell in cells if not measured.load(cell)] == []

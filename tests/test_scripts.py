@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,15 @@ import pytest
 
 import emea
 from emea.report.tables import markdown_table
+from emea.reproduce import Plan, item
+from emea.reproduce._cells import Measured
 from emea.runs.store import Cell, Store
 from emea.settings import load
 from tiny_benchmark import write_benchmark
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
+CELLS = DOCS / "reproduce" / "cells"
 Script = Callable[[str], ModuleType]
 
 
@@ -49,43 +53,53 @@ def section(heading: str) -> str:
 # --- the pages ---
 
 
+def kept() -> list[dict[str, Any]]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(CELLS.iterdir())]
+
+
 def test_every_kept_run_is_one_that_the_pages_show(script: Script) -> None:
-    audit, stores = script("leak_audit"), (Store(DOCS / "tables"), Store(DOCS / "leaks"))
-    wanted = [list(script("tables").cells()), [cell for preset in audit.DECODING for cell in audit.cells(preset)]]
-    for store, cells in zip(stores, wanted, strict=True):
-        paths = [store.path(cell.name) for cell in cells]
+    results, audit = script("results"), script("leak_audit")
+    wanted = {
+        CELLS: [*results.timed(), *results.others(Path(), "cpu")],
+        DOCS / "leaks": [cell for preset in audit.DECODING for cell in audit.cells(preset)],
+    }
+    for folder, cells in wanted.items():
+        paths = [Store(folder).path(cell.name) for cell in cells]
         assert len({*paths}) == len(paths)
-        assert {*store.folder.iterdir()} <= {*paths}
-    assert all(stores[0].path(cell.name).exists() for cell in wanted[0])
+        assert {*folder.glob("*")} <= {*paths}
+
+
+def test_all_figures_are_of_one_code_and_one_machine() -> None:
+    assert len({(record["code"], record["machine"]) for record in kept()}) == 1
+
+
+def test_the_runs_behind_the_figures_are_of_the_present_settings(script: Script, benchmark_data: Path) -> None:
+    results, tables = script("results"), script("tables")
+    measured = Measured(tables.plan(benchmark_data, "cpu"))
+    cells = [*results.timed(), *results.others(benchmark_data, "cpu")]
+    there = [cell for cell in cells if measured.store.path(cell.name).exists()]
+    assert len(there) == len(kept())
+    assert [cell.name for cell in there if not measured.load(cell)] == []
 
 
 def test_the_page_on_leaks_shows_the_kept_runs(script: Script) -> None:
     assert script("leak_audit").page(DOCS / "leaks") == (DOCS / "leaks.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_the_kept_runs(script: Script) -> None:
+def test_the_tables_of_the_presets_show_the_kept_runs(script: Script, benchmark_data: Path) -> None:
     tables = script("tables")
-    shown = markdown_table(tables.headline(tables.read_records(tables.cells(), DOCS / "tables")))
+    measured = Measured(tables.plan(benchmark_data, "cpu"))
+    assert tables.page(measured, benchmark_data) == section("The presets on every benchmark")
+    shown = markdown_table(tables.headline(measured))
     assert f"\n{shown}\n" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_tables_of_the_presets_show_the_kept_runs(script: Script) -> None:
-    tables, text = script("tables"), section("The presets on every benchmark")
-    measured = tables.read_records(tables.cells(), DOCS / "tables")
-    for rows in (
-        tables.main_table(measured, "test targets"),
-        tables.main_table(measured, "all targets"),
-        tables.decoding_table(measured),
-        tables.ablation_table(measured),
-    ):
-        assert f"\n{markdown_table(rows)}\n" in text
-
-
-def test_the_sections_of_the_results_are_what_the_scripts_write(script: Script, benchmark_data: Path) -> None:
-    tables = script("tables")
-    measured = tables.read_records(tables.cells(), DOCS / "tables")
-    assert tables.page(measured, benchmark_data) == section("The presets on every benchmark")
-    assert script("models").page(benchmark_data) == section("The paper's models on DBP15K zh_en, split 0")
+def test_the_paper_s_pages_show_the_kept_runs(script: Script, benchmark_data: Path, tmp_path: Path) -> None:
+    for part in script("results").PARTS:
+        plan = part.plan(benchmark_data, "cpu")
+        page = item(part.name).page(Measured(plan).all_of(item(part.name).cells(plan)))
+        text = (DOCS / "reproduce" / f"{part.name}.md").read_text(encoding="utf-8")
+        assert markdown_table(page.rows) in text, part.name
 
 
 def test_sections_replace_those_of_the_same_heading(
@@ -109,8 +123,8 @@ def test_sections_replace_those_of_the_same_heading(
 # --- measuring ---
 
 
-def chosen(folder: Path, minutes: float = 60.0) -> argparse.Namespace:
-    return argparse.Namespace(store=folder, device="cpu", minutes=minutes, commit="abc")
+def chosen(minutes: float = 60.0) -> argparse.Namespace:
+    return argparse.Namespace(device="cpu", minutes=minutes)
 
 
 def quick(cell: Cell) -> Cell:
@@ -119,36 +133,25 @@ def quick(cell: Cell) -> Cell:
     return replace(cell, system=replace(cell.system, changes=(*cell.system.changes, *small)))
 
 
-def test_a_run_of_the_tables_is_measured_once_and_as_those_before(script: Script, data: Path, tmp_path: Path) -> None:
-    tables, records = script("tables"), script("_records")
+def test_runs_are_measured_once_as_long_as_there_is_time(script: Script, data: Path, tmp_path: Path) -> None:
+    results, tables = script("results"), script("tables")
+    plan = Plan((data / "dbp15k" / "zh_en",), (0.05, 0.3), (0,), (), "cpu", tmp_path)
     cells = [quick(Cell(tables.FAST, "zh_en", ratio, 0)) for ratio in (0.05, 0.3)]
-    begun: list[Cell] = []
-
-    def measure(cell: Cell) -> dict[str, Any]:
-        begun.append(cell)
-        return dict(tables.measure(cell, data, "cpu"))
-
-    records.measure_missing(cells, measure, chosen(tmp_path, minutes=-1))
-    assert not begun
-    records.measure_missing(cells[:1], measure, chosen(tmp_path))
-    records.measure_missing(cells, measure, chosen(tmp_path))
-    assert begun == cells
-    found = records.read_records(cells, tmp_path)
-    kept = json.loads((DOCS / "tables" / "emea-fast-zh-en-5-split-0.json").read_text())
-
-    def shape(value: Any) -> Any:
-        return {key: shape(each) for key, each in value.items()} if isinstance(value, dict) else type(value)
-
-    assert [shape(record) for record in found.values()] == [shape(kept)] * 2
-    assert found[cells[0]]["commit"] == "abc"
-    assert found[cells[0]]["machine"].startswith("torch ")
+    now = time.monotonic()
+    assert results.measure(cells, Measured(plan), now - 1) == 2
+    assert results.measure(cells[:1], Measured(plan), now + 600) == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
+    assert results.measure(cells, Measured(plan), now + 600) == 0
+    assert len(before) == 1
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+    assert len([*(tmp_path / "cells").iterdir()]) == 2
 
 
 def test_a_run_with_every_leak_is_measured(script: Script, data: Path, tmp_path: Path) -> None:
     audit, records = script("leak_audit"), script("_records")
-    every = {quick(cell): known for cell, known in audit.cells("fast").items() if (cell.ratio, cell.split) == (0.3, 0)}
+    every = {quick(cell): known for cell, known in audit.cells("fast").items() if cell.ratio == 0.3}
     assert [*every.values()] == [*audit.LEAKS]
-    records.measure_missing(every, lambda cell: audit.measure(cell, every[cell], data, "cpu"), chosen(tmp_path))
+    records.measure_missing(every, lambda cell: audit.measure(cell, every[cell], data, "cpu"), tmp_path, chosen())
     found = records.read_records(every, tmp_path)
     assert {*found} == {*every}
     for record in found.values():
@@ -159,7 +162,7 @@ def test_a_run_with_every_leak_is_measured(script: Script, data: Path, tmp_path:
         "also known": "nothing",
         "1%": "not measured",
         "5%": "not measured",
-        "30%": f"{blind:.3f} (1 of 3 splits)",
+        "30%": f"{blind:.3f}",
     }
 
 

@@ -100,6 +100,12 @@ class Measured:
                 self.found[cell] = record
         return cell in self.found
 
+    def all_of(self, cells: Iterable[Cell]) -> Measured:
+        """With those of the cells that the folder has."""
+        for cell in cells:
+            self.load(cell)
+        return self
+
     def stale(self, cell: Cell) -> bool:
         """Whether the cell was measured by other code than the present one."""
         return bool(self.found[cell]["code"] != code_fingerprint())

@@ -82,7 +82,7 @@ class Page:
         for told in zip(*self.findings.values(), strict=True):
             row = {"the paper": told[0].claim}
             for reading, one in zip(self.findings, told, strict=True):
-                shown = f"**{one.verdict}**" + (f", {one.figures}" if one.figures else "")
+                shown = f"**{one.verdict}**, {one.figures}" if one.figures else one.verdict
                 same = reading.endswith(RANKED) and row[reading.removesuffix(RANKED)] == shown
                 row[reading] = "" if same else shown
             rows.append(row)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test types quick-tests test-slow test-all check bench fuzz format clean
+.PHONY: demo test types quick-tests test-slow test-all check bench results fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -29,6 +29,11 @@ check: test
 
 bench: .venv/installed
 	$(BIN)/emea bench --device cpu --out bench.json
+
+# Every run behind the tables and figures of README and docs: hours of a GPU, in pieces of an hour; then the pages.
+results: .venv/installed-dev
+	cd scripts && ../$(BIN)/python results.py && ../$(BIN)/python leak_audit.py
+	cd scripts && ../$(BIN)/python results.py --page && ../$(BIN)/python leak_audit.py --page
 
 fuzz: .venv/installed-dev
 	$(BIN)/python scripts/fuzz.py --cases 20000

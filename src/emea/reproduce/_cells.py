@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import math
 import shlex
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
 import torch
 from scipy import stats
 from torch import Tensor
@@ -33,6 +30,7 @@ from emea.kernels.devices import machine
 from emea.method.rounds import Round, Step
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._hits import POOL, compatibility, round_hits
+from emea.reproduce._packing import packed, unpacked
 from emea.runs.align import Observers, align
 from emea.runs.fingerprint import code_fingerprint
 from emea.runs.run import on_cpu
@@ -294,17 +292,3 @@ class Measured:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
-
-
-def packed(ranks: Tensor) -> str:
-    """Ranks, which are multiples of 1/2, as a short string."""
-    return base64.b64encode(zlib.compress((2 * ranks).cpu().numpy().astype("<i4").tobytes(), 9)).decode()
-
-
-def unpacked(text: str) -> Tensor:
-    """The ranks in a string from `packed`.
-
-    >>> unpacked(packed(torch.tensor([1.0, 2.5, 14000.0]))).tolist()
-    [1.0, 2.5, 14000.0]
-    """
-    return torch.from_numpy(np.frombuffer(zlib.decompress(base64.b64decode(text)), "<i4") / 2)

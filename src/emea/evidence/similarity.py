@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -60,19 +61,30 @@ ROMAN = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class _Text:
+    """A string as it is compared."""
+
+    plain: str  # its words
+    ordered: str  # its words, sorted
+    numerals: frozenset[str]
+    weights: dict[str, float]  # how rare each of its words is
+    length: float  # of the weights, as a vector
+
+
 class Similarity:
     """Compares values of two graphs; a word counts the more the rarer it is in both."""
 
     def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
         self.forms = (first, second)
-        self.words: dict[str, tuple[str, ...]] = {}
+        self.texts: dict[str, _Text] = {}
         self.likenesses: dict[tuple[str, str], float] = {}
         found = Counter(
             word
             for side in self.forms
             for form in side
             if form.startswith(STRING) and len(form) < LONG
-            for word in set(self._words(form))
+            for word in set(words_of(form))
         )
         self.total = max(1, sum(form.startswith(STRING) for side in self.forms for form in side))
         self.rarity = {word: math.log1p(self.total / count) for word, count in found.items()}
@@ -95,39 +107,35 @@ class Similarity:
     def _texts(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Similarity of strings: the mean of the edit ratio, in the order that fits better, and of the cosine of their
         words, where words that may be the same count by how similar they are."""
-        words = [(self._words(first), self._words(second)) for first, second in pairs]
-        sides = [[" ".join(each) for each in side] for side in zip(*words, strict=True)] or [[], []]
-        ordered = [[" ".join(sorted(each)) for each in side] for side in zip(*words, strict=True)] or [[], []]
+        texts = [(self._text(first), self._text(second)) for first, second in pairs]
+        sides = [[one.plain for one, _ in texts], [other.plain for _, other in texts]]
+        ordered = [[one.ordered for one, _ in texts], [other.ordered for _, other in texts]]
         edits = np.maximum(
             *(cpdist(left, right, scorer=ratio, workers=-1).astype(float) / 100 for left, right in (sides, ordered))
         )
         found = edits / 2
         for row in np.flatnonzero(edits > FAR).tolist():
-            one, other = words[row]
+            one, other = texts[row]
             if edits[row] >= 1.0:
                 found[row] = REORDERED
                 continue
             found[row] = min(DIFFERENT, (edits[row] + self._cosine(one, other)) / 2)
-            numerals = _numerals(one), _numerals(other)
-            if numerals[0] != numerals[1]:
-                found[row] = min(OTHER_NUMERAL if all(numerals) else NO_NUMERAL, found[row])
+            if one.numerals != other.numerals:
+                found[row] = min(OTHER_NUMERAL if one.numerals and other.numerals else NO_NUMERAL, found[row])
         return found
 
-    def _cosine(self, first: tuple[str, ...], second: tuple[str, ...]) -> float:
+    def _cosine(self, first: _Text, second: _Text) -> float:
         """Cosine of two sets of words by rarity; a word may stand for one that is nearly the same."""
-        rare = self.unseen
-        one, other = ({word: self.rarity.get(word, rare) for word in side} for side in (first, second))
+        one, other = first.weights, second.weights
         shared = one.keys() & other.keys()
-        product, left = (
-            sum(one[word] ** 2 for word in shared),
-            {each: other[each] for each in other if each not in shared},
-        )
-        for word in sorted((each for each in one if each not in shared), key=lambda each: (-one[each], each)):
-            likeness, near = max(((self._likeness(word, each), each) for each in left), default=(0.0, ""))
-            if likeness > 0:
-                product += one[word] * left.pop(near) * likeness
-        lengths = (math.sqrt(sum(weight**2 for weight in side.values())) for side in (one, other))
-        return product / max(1e-9, math.prod(lengths))
+        product = sum(one[word] ** 2 for word in sorted(shared))
+        left = {word: weight for word, weight in other.items() if word not in shared}
+        if left and len(shared) < len(one):
+            for word in sorted((each for each in one if each not in shared), key=lambda each: (-one[each], each)):
+                likeness, near = max(((self._likeness(word, each), each) for each in left), default=(0.0, ""))
+                if likeness > 0:
+                    product += one[word] * left.pop(near) * likeness
+        return product / max(1e-9, first.length * second.length)
 
     def _likeness(self, one: str, other: str) -> float:
         """How surely two words are the same: misspelled, shortened, or a noun and its adjective; 0 if not."""
@@ -142,10 +150,14 @@ class Similarity:
         """Rarity of a word that occurs in long texts only."""
         return math.log1p(self.total)
 
-    def _words(self, form: str) -> tuple[str, ...]:
-        found = self.words.get(form)
+    def _text(self, form: str) -> _Text:
+        found = self.texts.get(form)
         if found is None:
-            found = self.words[form] = tuple(words_of(form))
+            words = words_of(form)
+            weights = {word: self.rarity.get(word, self.unseen) for word in words}
+            length = math.sqrt(sum(weight**2 for weight in weights.values()))
+            found = _Text(" ".join(words), " ".join(sorted(words)), _numerals(words), weights, length)
+            self.texts[form] = found
         return found
 
 

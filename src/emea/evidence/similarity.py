@@ -174,12 +174,16 @@ def words_of(form: str) -> list[str]:
 def _likeness(one: str, other: str) -> float:
     if one.isdigit() or other.isdigit() or one in ROMAN or other in ROMAN:
         return 0.0
-    short, long = sorted((one, other), key=len)
-    if long.startswith(short) and len(short) <= SHORTENED:
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    alike = one[0] == other[0]
+    if alike and len(short) <= SHORTENED and long.startswith(short):
         return ABBREVIATED
-    likeness = ratio(one, other) / 100
-    if likeness >= SAME_WORD:
-        return likeness
+    if 2 * len(short) >= SAME_WORD * (len(short) + len(long)):  # otherwise the ratio cannot be reached
+        likeness = ratio(one, other, score_cutoff=100 * SAME_WORD) / 100
+        if likeness >= SAME_WORD:
+            return likeness
+    if not alike or one[:4] != other[:4]:
+        return 0.0
     stem = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(short))
     return DERIVED if stem >= 4 and stem >= 0.66 * len(short) and stem >= 0.5 * len(long) else 0.0
 

@@ -24,7 +24,7 @@ SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
-JUDGE_SECONDS = 8e-4  # for each literal: .5e-3 to 1.1e-3 on the real pairs of docs/results.md
+JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
 

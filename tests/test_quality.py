@@ -30,6 +30,7 @@ def of_kinds(task: Task, links: Links, kinds: set[str]) -> Links:
     return links[torch.isin(links.source, entities)]
 
 
+@pytest.mark.slow
 def test_named_graphs_are_linked_without_seeds() -> None:
     task, reference = emea.read_example("world", seeds=0)
     given = Task(spoken(task.source, "de"), spoken(task.target, "en"), Links.empty())

@@ -23,7 +23,7 @@ from emea.kernels.segments import starts
 
 
 class AliNetSettings(TrainingSettings):
-    """Dimensions 500, 400 and 300, as published."""
+    """Dimensions 500, 400 and 300, as in the publication; `average`, `near`, `frequent` and `fan` are ours."""
 
     epochs: int = Field(100, ge=1, description="epochs of the first fit")
     more_epochs: int = Field(40, ge=1, description="epochs of each later fit, which continues from the previous one")

@@ -23,7 +23,7 @@ VIEWS = ("entity", "relation")
 
 
 class DualAMNSettings(ReflectionSettings):
-    """As published, except for the departures listed in `DualAMN`."""
+    """As in the publication, but for the departures listed in `DualAMN`."""
 
     epochs: int = Field(20, ge=1, description="epochs of the first fit")
     more_epochs: int = Field(5, ge=1, description="epochs of each later fit, which continues from the previous one")

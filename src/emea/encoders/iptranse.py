@@ -22,7 +22,7 @@ from emea.kernels.messages import take
 
 
 class IPTransESettings(TrainingSettings):
-    """Dimension 100 and Adagrad, as published."""
+    """Dimension 100 and Adagrad, as in the publication; `average`, `near` and a margin of .5 are ours."""
 
     epochs: int = Field(300, ge=1, description="epochs of the first fit")
     more_epochs: int = Field(30, ge=1, description="epochs of each later fit, which continues from the previous one")
@@ -52,8 +52,8 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
     r closes; r⁻¹ is −r. In semi-supervised mode mutually nearest pairs are added with the weight
     sigmoid(k(θ − distance)).
 
-    Departures from the publication: those of `TrainedEncoder`; and corrupted triples take their replacements from the
-    nearest entities (`near`) instead of from all (docs/log.md).
+    Departures from the publication: those of `TrainedEncoder`; corrupted triples take their replacements from the
+    nearest entities (`near`) instead of from all; and their margin is .5 instead of 1.5 (docs/log.md).
     """
 
     Settings = IPTransESettings

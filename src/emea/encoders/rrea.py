@@ -19,7 +19,7 @@ from emea.kernels.reflections import reflected_sum
 
 
 class RREASettings(ReflectionSettings):
-    """Dimension 100 and depth 2, as published: 600 features in all."""
+    """Dimension 100 and depth 2, as in the publication: 600 features in all; `average` is ours."""
 
     average: float = Field(
         0.75, ge=0, le=1, description="average the parameters over this last share of the epochs of a fit or turn"

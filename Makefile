@@ -30,7 +30,8 @@ check: test
 bench: .venv/installed
 	$(BIN)/emea bench --device cpu --out bench.json
 
-# Every run behind the tables and figures of README and docs: hours of a GPU, in pieces of an hour; then the pages.
+# The runs on benchmarks behind the tables and figures of README and docs: an hour of a GPU, or several pieces; then the
+# pages. What takes no GPU: scripts/benchmark.py and scripts/no_seeds.py, each ten to twenty minutes on quiet cores.
 results: .venv/installed-dev
 	cd scripts && ../$(BIN)/python results.py && ../$(BIN)/python leak_audit.py
 	cd scripts && ../$(BIN)/python results.py --page && ../$(BIN)/python leak_audit.py --page

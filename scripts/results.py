@@ -1,4 +1,4 @@
-"""Measures every run behind the tables and figures of README and docs, and writes them: `make results`.
+"""Measures the runs on benchmarks behind the tables and figures of README and docs, and writes them: `make results`.
 
     python scripts/results.py [DATA] [--device cuda] [--minutes 25] [--jobs 4]    # measure what is missing
     python scripts/results.py [DATA] --page                                       # write the pages
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tables
 from _records import REPOSITORY, measuring
-from emea.reproduce import _by_seeds, item, reproduce
+from emea.reproduce import by_seeds, item, reproduce
 from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._systems import EMEA_SUP
 from emea.runs.store import Cell
@@ -36,11 +36,6 @@ class Part:
     sets: tuple[str, ...] = ("zh_en",)
     splits: tuple[int, ...] = SPLITS[:1]
     presets: tuple[str, ...] = ()
-
-    def ready(self, measured: Measured) -> bool:
-        """Whether all its runs on the first split are measured, so that there is something to show."""
-        cells = item(self.name).cells(measured.plan)
-        return all(measured.load(cell) for cell in cells if cell.split == SPLITS[0])
 
     def plan(self, data: Path, device: str) -> Plan:
         """Its plan."""
@@ -71,8 +66,8 @@ def timed() -> Iterator[Cell]:
 def others(data: Path, device: str) -> list[Cell]:
     """All other runs: first the headline and Table 1; those on the same seeds next to each other."""
     of_parts = {part.name: [*item(part.name).cells(part.plan(data, device))] for part in PARTS}
-    first = _by_seeds([*tables.cells(), *of_parts["table1"]])
-    rest = _by_seeds([*(cell for cells in of_parts.values() for cell in cells), *tables.ablations()])
+    first = by_seeds([*tables.cells(), *of_parts["table1"]])
+    rest = by_seeds([*(cell for cells in of_parts.values() for cell in cells), *tables.ablations()])
     shown = {*timed()}
     return [cell for cell in dict.fromkeys([*first, *rest]) if cell not in shown]
 
@@ -97,9 +92,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.page:
         for part in PARTS:
-            plan = part.plan(chosen.data, "cpu")
-            if part.ready(Measured(plan)):
-                reproduce([part.name], plan, enough=lambda: True)
+            reproduce([part.name], part.plan(chosen.data, "cpu"), enough=lambda: True)
         tables.write(chosen.data)
         return
     plan, until = tables.plan(chosen.data, chosen.device), time.monotonic() + 60 * chosen.minutes
@@ -115,7 +108,8 @@ def main() -> None:
             subprocess.Popen([sys.executable, *sys.argv, "--minutes", left, "--share", str(share)])
             for share in range(chosen.jobs)
         ]
-        sys.exit(max(job.wait() for job in jobs))
+        ended = [job.wait() for job in jobs]
+        sys.exit(any(ended))
 
 
 if __name__ == "__main__":

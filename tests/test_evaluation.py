@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answers import Pair, answer_of, links_of
-from emea.analysis.evaluation import evaluate, link_measures, target_pools
+from emea.analysis.evaluation import emitted, evaluate, link_measures, realistic_ranks, target_pools
 from emea.analysis.measures import LinkMeasures
 from emea.data import Links, Reference
 
@@ -90,6 +90,20 @@ def test_links_in_both_readings_without_the_seeds() -> None:
     assert strict.recall == pytest.approx(2 / 3)
     assert strict.f1 == pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3))
     assert strict.calibration_error == pytest.approx(abs(0.1 - 0.7 + 0.4 - 0.8) / 4)
+
+
+def test_links_of_entities_that_the_graphs_lack_are_missed() -> None:
+    """The target of source 4 is unknown, and so are both entities of another link."""
+    subject, reference = answer_of(SCORES, 6, SEEDS, LINKS), Reference(links_of(KNOWN), [4, -1])
+    measures = evaluate(subject, reference)
+    assert measures.reference == 5
+    every = measures.ranking["all targets"]["score"]
+    assert every.hit_at_1 == pytest.approx(1 / 5)
+    assert every.mr == pytest.approx((1 + 2 + 2 + 6 + 6) / 5)  # behind the five targets of the pool
+    assert measures.known_sources.links == 4  # the link of source 4 is wrong
+    assert measures.known_sources.recall == measures.strict.recall == pytest.approx(2 / 5)
+    assert realistic_ranks(subject, reference, "all targets", "score").tolist() == [1, 2, 2, 6, 6]
+    assert emitted(subject, reference).tolist() == [1, 0, 1, 0, 0]
 
 
 def test_no_links_and_no_reference_measure_zero() -> None:

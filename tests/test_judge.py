@@ -14,6 +14,7 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
 from emea.evidence.values import Values
 from emea.method.mixture import competing
+from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
 from emea.settings import load
 
@@ -103,6 +104,46 @@ def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links]) -> None
     assert float(doubted.alignment.confidence.max()) < float(everything.confidence.max()) - 0.2
 
 
+def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links]) -> None:
+    task, _ = registers
+    plain, before = links_of(task, matching__judge="false")
+    order = np.random.default_rng(0).permutation(len(before))[:60]
+    source, target = (column[torch.from_numpy(order)] for column in (plain.alignment.source, plain.alignment.target))
+    right = (source == target) & (source < 80)
+    checked = Links(source, target, right.float())
+    told = replace(task, seeds=checked[right], exclusions=checked[~right], checked=checked)
+    _, after = links_of(told, matching__judge="false")
+    decided = {*source.tolist()}
+    shares = []
+    for found in (before, after):
+        left = {pair for pair in found if pair[0] not in decided}
+        shares.append(sum(pair[0] == pair[1] < 80 for pair in left) / len(left))
+    assert shares[1] >= (1 + shares[0]) / 2  # half of what is missing is won
+    alike = replace(told, exclusions=Links.empty(), checked=checked[right][:25])
+    assert links_of(alike, matching__judge="false")[1]  # all decisions are alike: nothing to learn from
+
+
+def test_entities_of_unknown_kind_may_be_linked_at_the_start() -> None:
+    def described(kinds: tuple[str, ...], kind: list[int]) -> Description:
+        found = bare(len(kind), np.zeros((0, 3), dtype=np.int64), 0)
+        return replace(found, kind=np.array(kind), kinds=kinds)
+
+    first, second = described(("zone", "land"), [0, 1, -1]), described(("time zone", "city"), [0, 1, -1])
+    every = np.array([(s, t) for s in range(3) for t in range(3)])
+    fits = _fitting(first, second)(every).reshape(3, 3)
+    assert fits.tolist() == [[True, False, True], [False, True, True], [True, True, True]]
+
+
+def test_a_graph_without_anything_to_link_ends_without_links() -> None:
+    def graph(names: list[str]) -> Graph:
+        rows = [(i, 0, f"word{i}", "", "") for i in range(len(names))]
+        table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+        return Graph.build(names, [], np.zeros((0, 3)), attributes=["name"], literals=table)
+
+    blank, named = graph([f"_:b{i}" for i in range(20)]), graph([f"http://x.org/{i:02}" for i in range(20)])
+    assert links_of(Task(blank, named, Links.empty()))[1] == set()
+
+
 def test_without_values_hidden_seeds_calibrate() -> None:
     draw = np.random.default_rng(1)
     edges = np.stack([draw.integers(0, 60, 240), draw.integers(0, 2, 240), draw.integers(0, 60, 240)], 1)
@@ -135,7 +176,7 @@ def bare(entities: int, edges: np.ndarray, relations: int) -> Description:
     values = Values(nothing, nothing, nothing, [], pa.array([], pa.large_string()), {})
     every = np.unique(np.concatenate([edges, back]), axis=0)
     position = np.full((entities, 2), np.nan)
-    return Description(np.ones(entities, dtype=bool), values, np.full(entities, -1), 0, -1, position, every, relations)
+    return Description(np.ones(entities, dtype=bool), values, np.full(entities, -1), (), -1, position, every, relations)
 
 
 def slow_support(  # noqa: PLR0912 - as plain as can be

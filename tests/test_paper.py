@@ -285,3 +285,16 @@ def test_same_seed_same_bytes() -> None:
     first, second, other = (run(task, f"seed={seed}", "em.labels=sampled", "em.rounds=2") for seed in (3, 3, 4))
     assert everything(first) == everything(second)
     assert everything(first) != everything(other)
+
+
+def test_as_written_probabilities_are_fitted_to_the_seeds() -> None:
+    task, _ = toy(3)
+    settings = load("letter", assignments=[*QUICK, "em.rounds=1"])
+    blind = replace(task, validation=Links.empty())
+    first, second = ([*emea.rounds(given, settings)] for given in (task, blind))
+    assert [ended.state.scale for ended in first] == [ended.state.scale for ended in second]
+    assert torch.equal(first[-1].state.labels.target, second[-1].state.labels.target)
+    fewer = [*emea.rounds(replace(task, seeds=task.seeds[:3]), settings)]
+    assert fewer[0].state.scale != first[0].state.scale
+    typical = Scale.typical(settings.probability).sharpness
+    assert first[0].state.scale.sharpness > typical  # an encoder is sure of the pairs that it has learned

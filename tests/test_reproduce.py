@@ -184,7 +184,7 @@ def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Co
     command("table1")
     task, reference = read_benchmark(data, ratio=0.3, split=1)
     assert reference is not None
-    assert (len(reference), reference.absent) == (39, 2)  # two entities are in no triple
+    assert (len(reference), len(reference.absent)) == (39, 2)  # two entities are in no triple
     settings = load("paper", assignments=QUICK, device="cpu", seed=1)
     hits: list[dict[str, float]] = []
 

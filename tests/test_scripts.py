@@ -95,16 +95,12 @@ def test_the_tables_of_the_presets_show_the_kept_runs(script: Script, benchmark_
 
 
 def test_the_paper_s_pages_show_the_kept_runs(script: Script, benchmark_data: Path) -> None:
-    plans = {part: part.plan(benchmark_data, "cpu") for part in script("results").PARTS}
-    ready = [part for part, plan in plans.items() if part.ready(Measured(plan))]
-    assert "table1" in {part.name for part in ready}
-    for part in ready:
-        measured = Measured(plans[part]).all_of(item(part.name).cells(plans[part]))
+    for part in script("results").PARTS:
+        plan = part.plan(benchmark_data, "cpu")
+        measured = Measured(plan).all_of(item(part.name).cells(plan))
         text = (DOCS / "reproduce" / f"{part.name}.md").read_text(encoding="utf-8")
         page = item(part.name).page(measured).markdown("")
-        assert page.partition("\n\n")[2].partition("\n\n")[2] in text, (
-            part.name
-        )  # but for the title and how it was made
+        assert page.partition("\n\n")[2].partition("\n\n")[2] in text, part.name  # but for how it was made
 
 
 def test_sections_replace_those_of_the_same_heading(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -175,8 +175,8 @@ class Task:
 class Reference:
     """Known links that nothing may learn from. Sealed: only `analysis.evaluation` opens it."""
 
-    def __init__(self, links: Links, absent: int = 0) -> None:
-        self.__links, self.absent = links, absent  # absent: links of entities that the graphs lack; nobody finds them
+    def __init__(self, links: Links, absent: Sequence[int] = ()) -> None:
+        self.__links, self.absent = links, absent  # sources of links that nobody finds: the graphs lack an entity (−1)
 
     def __len__(self) -> int:
         return len(self.__links)

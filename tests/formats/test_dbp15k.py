@@ -89,6 +89,18 @@ def test_sharing_variant(folder_of: FolderOf) -> None:
     assert read(folder, Choice(ratio=1.0))[1][0] == ALL
 
 
+def test_two_graphs_that_count_from_0_share_no_entities(folder_of: FolderOf) -> None:
+    counted = {
+        "ent_ids_1": "0 a\n1 b\n2 c\n3 d\n",
+        "ent_ids_2": "0 x\n1 y\n2 z\n4 w\n",  # with a gap
+        "triples_1": "0 0 1\n1 0 2\n",
+        "triples_2": "0 0 1\n",
+        "ref_ent_ids": "3 4\n",
+    }
+    found = DBP15K().detect(folder_of(GRAPHS | counted))
+    assert found == "id files: all links in ref_ent_ids, none marked as seeds"
+
+
 def test_without_relation_names_and_links(folder_of: FolderOf) -> None:
     folder = folder_of({name: text for name, text in GRAPHS.items() if not name.startswith("rel_")})
     assert DBP15K().detect(folder) == "id files without links"

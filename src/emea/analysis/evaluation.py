@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -32,14 +34,14 @@ def evaluate(subject: Outcome | Answer, reference: Reference) -> Measures:
     outside = beyond_candidates(subject, known, torch.stack(list(pools.values())))
     ranked: dict[str, dict[str, Ranking]] = {}
     for row, (pool, inside) in enumerate(pools.items()):
-        lowest = known.weight.new_full((reference.absent,), float(inside.sum()), dtype=torch.float64)
+        lowest = _lowest(inside, reference)
         found = {
             name: ranks(subject, known, inside, name, None if outside is None else outside[row])
             for name in subject.scores
         }
         ranked[pool] = {name: ranking(*(torch.cat([side, lowest]) for side in both)) for name, both in found.items()}
     readings = (link_measures(subject, known, strict=strict, absent=reference.absent) for strict in (False, True))
-    return Measures(len(known) + reference.absent, ranked, Alignments(*readings))
+    return Measures(len(known) + len(reference.absent), ranked, Alignments(*readings))
 
 
 def answer(outcome: Outcome) -> Answer:
@@ -71,17 +73,25 @@ def _at(pairs: Candidates, believed: Counterparts) -> Tensor:
 
 
 def realistic_ranks(subject: Answer, reference: Reference, pool: str, decoding: str) -> Tensor:
-    """Rank of each known pair, for comparing two runs pair by pair, [known]."""
+    """Rank of each known pair, for comparing two runs pair by pair, [known]; last come those of which a graph lacks an
+    entity."""
     known = tested_links(reference, subject.given)
-    best, worst = ranks(subject, known, target_pools(subject, known)[pool], decoding)
-    return (best + worst) / 2
+    inside = target_pools(subject, known)[pool]
+    best, worst = ranks(subject, known, inside, decoding)
+    return torch.cat([(best + worst) / 2, _lowest(inside, reference)])
+
+
+def _lowest(pool: Tensor, reference: Reference) -> Tensor:
+    """The ranks of the links of which a graph lacks an entity: behind all targets of the pool, [absent]."""
+    return torch.full((len(reference.absent),), float(pool.sum()) + 1, dtype=torch.float64, device=pool.device)
 
 
 def emitted(subject: Answer, reference: Reference) -> Tensor:
-    """1 for each known pair that is among the links, else 0, [known]."""
+    """1 for each known pair that is among the links, else 0, [known]; last come those that lack an entity."""
     known = tested_links(reference, subject.given)
     links = Links.build(subject.links.source, subject.links.target)
-    return torch.isin(known.keys(subject.targets), links.keys(subject.targets)).double()
+    found = torch.isin(known.keys(subject.targets), links.keys(subject.targets)).double()
+    return torch.cat([found, found.new_zeros(len(reference.absent))])
 
 
 def tested_links(reference: Reference, given: Links) -> Links:
@@ -100,7 +110,7 @@ def target_pools(subject: Answer, known: Links) -> dict[str, Tensor]:
     return {"test targets": tested, "all targets": every}
 
 
-def link_measures(subject: Answer, known: Links, *, strict: bool, absent: int = 0) -> LinkMeasures:
+def link_measures(subject: Answer, known: Links, *, strict: bool, absent: Sequence[int] = ()) -> LinkMeasures:
     """Precision, recall, F1 and calibration of the links, leaving out pairs the run was given.
 
     Strict: a link from a source that the reference does not contain is wrong; otherwise such links do not count.
@@ -108,12 +118,12 @@ def link_measures(subject: Answer, known: Links, *, strict: bool, absent: int = 
     links = subject.links
     counted = ~torch.isin(links.source, subject.given.source)
     if not strict:
-        counted &= torch.isin(links.source, known.source)
+        counted &= torch.isin(links.source, torch.cat([known.source, known.source.new_tensor(absent)]))
     found = Links.build(links.source, links.target).keys(subject.targets)
     right = torch.isin(found, known.keys(subject.targets))[counted]
     confidence = links.confidence[counted].double()
     precision = float(right.double().mean()) if len(right) else 0.0
-    count = len(known) + absent
+    count = len(known) + len(absent)
     recall = int(right.sum()) / max(count, 1)
     bins = reliability(confidence, right)
     return LinkMeasures(

@@ -32,7 +32,7 @@ class Answer:
     scores: dict[str, Score]  # by decoding
     linkable: Tensor  # [targets] bool: those that may be linked
     given: Links  # pairs the run was given: they are not evaluated
-    tail: Callable[[Links, Tensor], Tensor] | None = None  # how many targets outside the candidates beat each pair
+    tail: Callable[[Links, Tensor], Tensor] | None = None  # see `beyond_candidates`
 
     @property
     def targets(self) -> int:
@@ -61,16 +61,10 @@ def rows_of(subject: Answer, known: Links) -> Tensor:
 
 
 def beyond_candidates(subject: Answer, known: Links, pools: Tensor) -> Tensor | None:
-    """For each known pair, how many targets of each pool that are not candidates are ahead of it by similarity and how
-    many are level with it, [pools, known, 2]; None if nobody knows. `pools` is [pools, targets] bool."""
-    if subject.tail is None:
-        return None
-    found = torch.zeros(len(pools), len(known), 2, dtype=torch.float64, device=known.source.device)
-    ahead, _ = _compared(subject, known, torch.ones_like(pools[0]), CSLS)
-    behind = (rows_of(subject, known) < 0) | (ahead > 0)  # what is ahead of all candidates is ahead of all targets
-    if bool(behind.any()):
-        found[:, behind] = subject.tail(known[behind], pools)
-    return found
+    """For each known pair, how many targets of each pool are ahead of it by similarity and how many are level with it,
+    among those that are not candidates and among all, [pools, known, 4]; None if nobody knows. `pools` is
+    [pools, targets] bool."""
+    return None if subject.tail is None or not len(known) else subject.tail(known, pools)
 
 
 def ranks(
@@ -90,10 +84,13 @@ def ranks(
         counted = beyond_candidates(subject, known, pool[None])
         outside = None if counted is None else counted[0]
     if outside is not None:
-        ahead, level = outside.unbind(1)
-        beyond = ~is_candidate if decoding != CSLS else torch.ones_like(is_candidate)
-        best = best + torch.where(beyond, ahead, 0.0)
-        worst = torch.where(is_candidate, worst + torch.where(beyond, ahead + level, 0.0), best + level)
+        ahead, level, ahead_of_all, level_of_all = outside.unbind(1)
+        if decoding == CSLS:
+            best = 1 + ahead_of_all
+            worst = best + level_of_all
+        else:
+            best = torch.where(is_candidate, best, best + ahead)
+            worst = torch.where(is_candidate, worst, best + level)
     return torch.where(torch.isin(known.source, subject.source), best, worst), worst
 
 
@@ -125,13 +122,13 @@ def ranking(best: Tensor, worst: Tensor) -> Ranking:
 
 
 def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor], Tensor]:
-    """Counts the targets that are not candidates, by CSLS; for `Answer.tail`."""
+    """Counts targets by CSLS; for `Answer.tail`."""
     order = torch.argsort(pairs.source, stable=True)
     count = torch.bincount(pairs.source, minlength=pairs.sources)
     first = starts(count)
 
     def tail(links: Links, pools: Tensor) -> Tensor:
-        """Among each pool's targets that are not candidates, how many beat each link and how many tie."""
+        """Among each pool's targets that are not candidates, and among all: how many beat each link, how many tie."""
         counts, inside = [], pools.T.float()
         order_true, true = (
             torch.argsort(links.source, stable=True),
@@ -141,16 +138,23 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
         for source, target in zip(torch.split(links.source, ROWS), torch.split(links.target, ROWS), strict=True):
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
-            row, position = expand(first[source], count[source])
-            csls[row, pairs.target[order[position]]] = -torch.inf
             row, position = expand(first_true[source], true[source])
             csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source
-            level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float()
-            found = ((csls > right + TIED_SIMILARITY).float() @ inside, level @ inside)  # [links, pools] each
-            counts.append(torch.stack([each.T for each in found], 2))
+            whole = _ahead_and_level(csls, right, inside)
+            row, position = expand(first[source], count[source])
+            csls[row, pairs.target[order[position]]] = -torch.inf
+            counts.append(torch.cat([_ahead_and_level(csls, right, inside), whole], 2))
         return torch.cat(counts, 1).double()
 
     return tail
+
+
+def _ahead_and_level(csls: Tensor, right: Tensor, inside: Tensor) -> Tensor:
+    """How many targets of each pool are above the right one of each row, and how many level with it,
+    [pools, rows, 2]; `inside` is [targets, pools]."""
+    level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float()
+    found = ((csls > right + TIED_SIMILARITY).float() @ inside, level @ inside)
+    return torch.stack([each.T for each in found], 2)
 
 
 def average(values: Tensor) -> float:

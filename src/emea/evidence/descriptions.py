@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from emea.data import Graph
 from emea.evidence.names import local_names
+from emea.evidence.unnamed import W3C, unnamed
 from emea.evidence.values import NUMBER_FORM, STRING, Values
 from emea.kernels.ranges import spread
 from emea.settings import EvidenceSettings
 
-W3C = "http://www.w3.org/"
 TYPE = f"{W3C}1999/02/22-rdf-syntax-ns#type"
 SUBCLASS = f"{W3C}2000/01/rdf-schema#subClassOf"
 DEPRECATED = f"{W3C}2002/07/owl#deprecated"
@@ -25,7 +25,6 @@ ON_PROPERTY = f"{W3C}2002/07/owl#onProperty"
 FILLERS = tuple(f"{W3C}2002/07/owl#{name}" for name in ("someValuesFrom", "allValuesFrom", "hasValue"))
 LATITUDE = re.compile(r"(?i)(^|[^a-z])lat(itude)?$")
 LONGITUDE = re.compile(r"(?i)(^|[^a-z])(lon|long|lng|longitude)$")
-UNNAMED = rf"^_:|^{W3C}|[/#]genid[-/]?\w*$"
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes that hold names
 FEW_KINDS, LEAST_HOLDERS = 30, 5  # an attribute with at most so many strings, held by so many each, names kinds
@@ -68,12 +67,6 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
     edges, relations = _edges(triples, numbers, len(names))
     values = _borrowed(values, edges, names + [""] * (relations - len(names)), linkable)
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
-
-
-def unnamed(graph: Graph) -> np.ndarray:
-    """Which entities are blank nodes or terms of W3C vocabularies, [entities] bool."""
-    found: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _deprecated(graph: Graph) -> np.ndarray:

@@ -58,7 +58,7 @@ def read_decisions(path: str | Path, task: Task) -> Task:
         seeds=task.seeds[kept] + right,
         exclusions=task.exclusions + wrong,
         unmatched=task.unmatched + alone,
-        checked=right + Links(wrong.source, wrong.target, torch.zeros(len(wrong))),
+        checked=Links.build(right.source, right.target) + Links(wrong.source, wrong.target, torch.zeros(len(wrong))),
     )
 
 

@@ -29,9 +29,12 @@ def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
     return Links.build(torch.from_numpy(unique[:, 0].copy()), torch.from_numpy(unique[:, 1].copy()))
 
 
-def absent(pairs: NamePairs, links: Links) -> int:
-    """How many of the pairs are not among the links, because the graphs lack an entity of theirs."""
-    return len({*zip(*(names.to_pylist() for names in pairs), strict=True)}) - len(links)
+def absent(pairs: NamePairs, source: Graph, target: Graph) -> list[int]:
+    """The sources of the pairs of which a graph lacks an entity; −1 where it is the source."""
+    sides = zip(pairs, (source, target), strict=True)
+    ids = [pc.index_in(names, graph.entities).fill_null(-1).to_pylist() for names, graph in sides]
+    rows = zip(*ids, *(names.to_pylist() for names in pairs), strict=True)
+    return [row[0] for row in sorted({*rows}) if min(row[:2]) < 0]
 
 
 def together(*pairs: NamePairs) -> NamePairs:
@@ -50,7 +53,7 @@ def choose(
 ) -> tuple[Task, Reference | None]:
     """The task whose seeds are a share of the known links, a file of pairs, or none; and its sealed links, if any."""
     known = link_names(pairs, source, target)
-    lacking = absent(pairs, known)
+    lacking = absent(pairs, source, target)
     if choice.seeds is not None or not len(known):
         if choice.ratio is not None:
             raise InputError(f"{folder} has no links to split by --ratio {choice.ratio}; expected --seeds or neither")

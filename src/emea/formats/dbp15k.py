@@ -186,9 +186,9 @@ def _pairs(path: Path, source_names: _Names, target_names: _Names) -> NamePairs:
 def _shared_ids(folder: Path, source_names: _Names, target_names: _Names) -> pa.Array:
     """Ids that stand for the same entity in both graphs, if the folder uses them that way.
 
-    Two graphs that both merely count from the same number share ids too, but then all ids of the smaller one. In the
-    sharing variant both graphs have ids of their own as well.
+    Two graphs that both merely count from the same number share ids too, but then nearly all ids of the smaller one. In
+    the sharing variant most entities of both graphs have ids of their own.
     """
     shared = source_names.ids.filter(pc.is_in(source_names.ids, target_names.ids))
-    merely_counted = len(shared) == min(len(source_names.ids), len(target_names.ids))
+    merely_counted = 2 * len(shared) > min(len(source_names.ids), len(target_names.ids))
     return _strings([]) if merely_counted or not _present(folder) else shared

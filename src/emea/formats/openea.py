@@ -42,7 +42,7 @@ class OpenEA(TaskReader):
             return choose(source, target, known, choice, folder)
         parts = [_pairs(_fold(folder, choice.fold) / part) for part in PARTS]
         seeds, validation, tested = (link_names(part, source, target) for part in parts)
-        return Task(source, target, seeds, validation), Reference(tested, absent(parts[-1], tested))
+        return Task(source, target, seeds, validation), Reference(tested, absent(parts[-1], source, target))
 
 
 def _folds(folder: Path) -> list[str]:

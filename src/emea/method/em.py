@@ -17,11 +17,12 @@ from emea.contracts import Encoder, Progress, Report
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
+from emea.evidence.unnamed import unnamed
 from emea.kernels.segments import segment_best
 from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
 from emea.method.folds import Folds, hide_labels
-from emea.method.judge import between_named, judge, taught
-from emea.method.matching import Calibration, match, mutual_best
+from emea.method.judge import judge, taught
+from emea.method.matching import Calibration, between, match, mutual_best
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State
 from emea.method.rulebook import Rulebook
@@ -62,15 +63,16 @@ def rounds(
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
     confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
-    believed, absence = between_named(widen(last.agreed, last.believed), prepared.given, settings.evidence), None
-    tried, calibration = last.state.trials, Calibration.none()
-    recent = tried[:, 0] >= max(1, last.number - settings.probability.folds)  # round 0 says little about the end
+    believed, absence, calibration = widen(last.agreed, last.believed), None, Calibration.none()
+    if not settings.evidence.anonymous:
+        believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
     if settings.judges and prepared.valued:
         believed, absence = judge(prepared, believed, last.embeddings, settings.evidence)
-    elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings.evidence)):
+    elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings.evidence)) is not None:
         believed = found
     else:
-        calibration = Calibration(tried[recent, 1:])
+        tried, first = last.state.trials, max(1, last.number - settings.probability.folds)  # round 0 says little
+        calibration = Calibration(tried[tried[:, 0] >= first, 1:])
     alignment = match(believed, calibration, settings.matching)
     return Outcome(prepared, settings, alignment, believed, last, absence)
 

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Task
 from emea.evidence.comparison import UNKNOWN
-from emea.evidence.descriptions import describe, unnamed
+from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.method.matching import Calibration
+from emea.method.matching import Calibration, between
 from emea.method.mixture import Estimate, Sample, competing, estimate
 from emea.method.rounds import Absence
 from emea.method.sample import compare, consider, keys_of
@@ -46,17 +46,19 @@ def taught(
 ) -> Counterparts | None:
     """The loop's beliefs, none surer than decisions teach: a logistic regression on how well values and neighbours of
     the decided pairs agree. None if there are too few decisions, or all are alike."""
-    if not _teaches(prepared.given) or len(torch.unique(prepared.given.checked.weight)) < 2:
+    if not _teaches(prepared.given):
         return None
     sample, believed = _sample(prepared, believed, settings)
-    support = sample.support.levels(sample.belief)[: len(sample.pairs), None]
+    undecided = np.isnan(sample.decided)
+    support = sample.support.levels(np.where(undecided, sample.belief, sample.decided))[: len(sample.pairs), None]
     level = np.concatenate([sample.evidence.levels, support], 1)
     features = np.concatenate([np.where(level == UNKNOWN, 0.0, level / MIDDLE - 1), level == UNKNOWN], 1)
-    sure = sample.belief
-    for _ in range(2):  # then the surest pair of an entity without counterpart is known
+    sure = -np.where(level == UNKNOWN, MIDDLE, level).mean(1)
+    for _ in range(2):  # the second time the surest pair of an entity without counterpart is what was learned
         row, right = _trials(sample, sure, prepared.given)
+        if len(np.unique(right)) < 2:
+            return None
         sure = LogisticRegression(max_iter=1000).fit(features[row], right).predict_proba(features)[:, 1]
-    undecided = np.isnan(sample.decided)
     return _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
 
 
@@ -64,20 +66,8 @@ def _sample(prepared: Prepared, believed: Counterparts, settings: EvidenceSettin
     """What there is to judge, and the beliefs about entities that may be linked."""
     sides = zip((prepared.given.source, prepared.given.target), prepared.values, strict=True)
     first, second = (describe(graph, values, settings) for graph, values in sides)
-    believed = _between(believed, first.linkable, second.linkable)
+    believed = between(believed, first.linkable, second.linkable)
     return compare(first, second, consider(first, second, believed, prepared.given)), believed
-
-
-def between_named(believed: Counterparts, given: Task, settings: EvidenceSettings) -> Counterparts:
-    """The beliefs about pairs of which neither is a blank node or a vocabulary term, unless those are asked for."""
-    return believed if settings.anonymous else _between(believed, ~unnamed(given.source), ~unnamed(given.target))
-
-
-def _between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> Counterparts:
-    """The beliefs about pairs of these entities, each [entities] bool."""
-    pairs, device = believed.candidates, believed.forward.device
-    kept = torch.from_numpy(source).to(device)[pairs.source] & torch.from_numpy(target).to(device)[pairs.target]
-    return believed if bool(kept.all()) else believed[kept]
 
 
 def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, given: Task) -> np.ndarray:

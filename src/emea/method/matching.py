@@ -35,6 +35,13 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
     return Alignment(pairs.source[rows], pairs.target[rows], confidence[rows], pairs.cosine[rows])
 
 
+def between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> Counterparts:
+    """The beliefs about pairs of these entities, each [entities] bool."""
+    pairs, device = believed.candidates, believed.forward.device
+    kept = torch.from_numpy(source).to(device)[pairs.source] & torch.from_numpy(target).to(device)[pairs.target]
+    return believed if bool(kept.all()) else believed[kept]
+
+
 def surest(confidence: Tensor, precision: float) -> Tensor:
     """Whether each link is in the largest set of the surest links with mean confidence ≥ `precision`, [links] bool.
 

@@ -202,6 +202,8 @@ class _Mixture:
 def _density_ratio(score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Logarithm of the ratio in which a score occurs among matched pairs and among pairs within a graph, [pairs]. It
     rises with the score; where few pairs within a graph have such a score, it is near the score itself."""
+    if not len(score):
+        return score
     total = max(1.0, weight.sum())
     matched, weight = matched / max(matched.sum(), 1e-9), weight / total
     expected = INDEPENDENT * matched * np.exp(-score.clip(-5, 40))

@@ -69,7 +69,8 @@ def compare(first: Description, second: Description, asked: Asked) -> Sample:
     if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
         first, second = first.without_kinds(), second.without_kinds()
     own = [np.flatnonzero(side.linkable) for side in (first, second)]
-    at_random = np.stack([draw.choice(side, RANDOM_PAIRS if len(side) else 0) for side in own], 1)
+    drawn = RANDOM_PAIRS if all(map(len, own)) else 0
+    at_random = np.stack([draw.choice(side, drawn) if drawn else side[:0] for side in own], 1)
     at_random = at_random[~np.isin(keys_of(at_random, width), keys_of(pairs, width))]
     levels, frequent = comparison.levels(pairs, fields)
     within = _joint(
@@ -100,10 +101,11 @@ def keys_of(pairs: np.ndarray, width: int) -> np.ndarray:
 
 
 def _fitting(first: Description, second: Description) -> Callable[[np.ndarray], np.ndarray]:
-    """Whether the entities of pairs may be linked and are not of kinds of which one has a namesake, but not the other,
-    [pairs] bool."""
+    """Whether the entities of pairs may be linked, and none of their kinds has a namesake in the other graph that is
+    not the other's kind, [pairs] bool."""
     akin = _akin(first.kinds, second.kinds)
-    namesake = akin.any(1, keepdims=True) | akin.any(0, keepdims=True)
+    namesake: np.ndarray = np.logical_or.outer(akin.any(1), akin.any(0))
+    namesake[0], namesake[:, 0] = False, False  # nothing is known about these
 
     def fits(pairs: np.ndarray) -> np.ndarray:
         source, target = pairs.T

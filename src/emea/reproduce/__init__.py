@@ -55,7 +55,7 @@ def reproduce(
             raise SettingsError(
                 f"--ratios: {name} is about {about}, found {', '.join(f'{ratio:g}' for ratio in plan.ratios)}"
             )
-    wanted = _by_seeds(cell for one in chosen.values() for cell in one.cells(plan))
+    wanted = by_seeds(cell for one in chosen.values() for cell in one.cells(plan))
     measured.check(wanted)
     cells = [cell for cell in wanted if not measured.load(cell) or measured.stale(cell)]
     for cell in {cell.data: cell for cell in cells}.values() if not enough() else ():
@@ -71,10 +71,10 @@ def reproduce(
         page, machines = one.page(measured), measured.machines(one.cells(plan))
         written.append((page, page.write(plan.folder, f"Made by `{plan.command(name, one.ratios)}`; {machines}.")))
     write_overview(plan.folder, {name: item(name).title for name in items()})
-    return Made(written, sum(cell not in measured.found for cell in wanted))
+    return Made(written, sum(cell not in measured.found or measured.stale(cell) for cell in wanted))
 
 
-def _by_seeds(cells: Iterable[Cell]) -> list[Cell]:
+def by_seeds(cells: Iterable[Cell]) -> list[Cell]:
     """Each cell once, with those on the same seeds next to each other: they share fits."""
     groups: dict[tuple[str, float | None, int], dict[Cell, None]] = {}
     for cell in cells:

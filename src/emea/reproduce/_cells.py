@@ -205,7 +205,7 @@ class Measured:
         """What a stored record must match to be reused: its format, the files, the split, all settings but the device,
         defaults included, and the score it is ranked by."""
         files = sorted(
-            (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].iterdir() if path.is_file()
+            (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].rglob("*") if path.is_file()
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
@@ -285,9 +285,9 @@ class Measured:
         return [(one, two) for one, two in pairs if one in self.found and two in self.found]
 
     def machines(self, cells: Iterable[Cell]) -> str:
-        """The machines and versions that measured these cells."""
+        """The machines and the code that measured these cells."""
         runs = (self.found[cell] for cell in cells if cell in self.found)
-        return "; ".join(sorted({run["machine"] for run in runs})) or "nothing measured"
+        return "; ".join(sorted({f"code {run['code']}, {run['machine']}" for run in runs})) or "nothing measured"
 
 
 def _digest(value: object) -> str:

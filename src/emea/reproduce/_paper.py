@@ -171,7 +171,7 @@ _UNREAD = "not known: its code was not read"
 
 
 def _neusymea(hits: Figures, systems: str = "LLLL") -> list[Published]:
-    """Up to 20 %, from its Table 3, at 20 % from its Table 1."""
+    """Up to 10 % from its Table 3, at 20 % from its Table 1."""
     tables = ("Table 3", "Table 3", "Table 3", "Table 1")
     return [
         Published(hit, f"NeuSymEA-{kind}", f"NeurIPS, {table}", 2025, _NEUSYMEA)

@@ -165,7 +165,7 @@ def test_mean_and_deviation_over_the_splits_that_are_there(tmp_path: Path) -> No
     for system, name, ratio in ((EMEA_SUP, "zh_en", 0.1), (EMEA_SUP, "ja_en", 0.05), (RREA_SUP, "zh_en", 0.05)):
         assert measured.mean(system, name, ratio) is None
         assert measured.shown(system, name, ratio) == "not measured"
-    assert measured.machines(measured.found) == "by hand"
+    assert measured.machines(measured.found) == "code by head, by hand"
     assert measured.machines([]) == "nothing measured"
 
 

@@ -104,10 +104,13 @@ def test_a_tie_is_no_hit_and_a_target_outside_the_pool_no_rival() -> None:
     }  # fmt: skip
     known = [(3, 3), (1, 1), (5, 5), (2, 2), (4, 4)]
     task = task_of(([], []), 7, [(0, 0)], [(6, 0)])
+    every = torch.full((7, 7), -1.0)  # those that are no candidates are far apart
+    for pair, value in cosine.items():
+        every[pair] = value
     ended = SimpleNamespace(
         believed=believed_of(cosine, cosine, 7),
         refined=believed_of(dict.fromkeys(compatible, 0.0), compatible, 7),
-        embeddings=Embeddings(torch.zeros(7, 1), torch.zeros(7, 1)),
+        embeddings=Embeddings(torch.eye(7), every.T),
     )
     hits = round_hits(ended, task, Reference(links_of(known)))
     assert hits == {"neural": pytest.approx(2 / 5), "compatibility": pytest.approx(2 / 5)}

@@ -9,11 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-
-from emea.errors import SettingsError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,6 +158,31 @@ class Choice:
     seeds: Path | None = None
 
 
+class Reading(BaseModel):
+    """How to read a graph where its file leaves a choice, and which of its entities may be linked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    graph: str | None = None  # one of several named graphs
+    table: Literal["rows", "triples"] | None = None  # what a row of a table is: an entity or a triple; else recognised
+    id_column: str | None = None  # of a table of entities; else found
+    context: Path | None = None  # stands in for the remote contexts of JSON-LD
+    query: str | None = None  # of a SPARQL endpoint: a CONSTRUCT query, or the class to take entities from
+    lenient: bool = False  # skip statements that cannot be read, and count them
+    types: tuple[str, ...] = ()  # link only entities of these types
+    exclude_types: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()  # link only entities whose names begin like this
+    entities: Path | None = None  # a file with the names of those to link
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The choices that were made."""
+        return {name: value for name, value in self.model_dump().items() if value}
+
+
+PLAIN = Reading()  # everything as the file suggests
+
+
 class Format(ABC):
     """A file format. Each does one or more of the kinds below."""
 
@@ -170,14 +193,22 @@ class GraphReader(Format):
     """Reads one file into a graph."""
 
     suffixes: ClassVar[tuple[str, ...]]  # of graph files: lower case, with the dot and without .gz
+    choices: ClassVar[tuple[str, ...]] = ()  # what of a `Reading` it heeds, besides which entities may be linked
 
     @abstractmethod
-    def read_graph(self, path: Path) -> Graph:
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a file."""
 
-    def named(self, graph: str) -> GraphReader:
-        """The same reader for one of the named graphs in a file; refused by formats without named graphs."""
-        raise SettingsError(f"found the graph name {graph}, expected none: {', '.join(self.suffixes)} hold one graph")
+
+class GraphServer(Format):
+    """Reads a graph from a server."""
+
+    schemes: ClassVar[tuple[str, ...]]  # how its addresses begin, such as https
+    choices: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def fetch_graph(self, address: str, reading: Reading = PLAIN) -> Graph:
+        """The graph at an address."""
 
 
 class GraphWriter(Format):

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from emea.order import ascending, sort_names, unique_rows
+
 LITERAL_SCHEMA = pa.schema(
     [(name, pa.int64()) for name in ("entity", "attribute")]
     + [(name, pa.large_string()) for name in ("value", "datatype", "language")]
@@ -31,6 +33,8 @@ class Graph:
     literals: pa.Table  # LITERAL_SCHEMA, no duplicates
     aliases: pa.Array | None = None  # a second name for each entity (numeric ids of id folders)
     repeated: int = 0  # duplicate triples that were dropped
+    selected: Tensor | None = None  # [entities] bool: those that may be linked; if unset all
+    notes: tuple[str, ...] = ()  # what its reader has to say, a sentence each
 
     @classmethod
     def build(
@@ -49,27 +53,28 @@ class Graph:
         >>> graph.entities.to_pylist(), graph.triples.tolist()
         (['a', 'b'], [[1, 0, 0]])
         """
-        entity_names, entity_rank, entity_order = _sort_names(entities)
-        relation_names, relation_rank, _ = _sort_names(relations)
-        attribute_names, attribute_rank, _ = _sort_names(attributes)
+        entity_names, entity_rank, entity_order = sort_names(entities)
+        relation_names, relation_rank, _ = sort_names(relations)
+        attribute_names, attribute_rank, _ = sort_names(attributes)
         head, relation, tail = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
         ranked = np.stack([entity_rank[head], relation_rank[relation], entity_rank[tail]], axis=1)
-        unique = np.ascontiguousarray(ranked[_unique_rows(*ranked.T[::-1])])
+        unique = np.ascontiguousarray(ranked[unique_rows(*ranked.T[::-1])])
         table = LITERAL_SCHEMA.empty_table() if literals is None else literals
         if table.num_rows:
             table = table.set_column(0, "entity", pa.array(entity_rank[table["entity"].to_numpy()]))
             table = table.set_column(1, "attribute", pa.array(attribute_rank[table["attribute"].to_numpy()]))
-            texts = [pc.dictionary_encode(table[name].combine_chunks()).indices for name in table.column_names[:1:-1]]
-            columns = (*texts, table["attribute"], table["entity"])
-            table = table.take(pa.array(_unique_rows(*(column.to_numpy() for column in columns))))
+            described = [table[name].to_numpy() for name in ("attribute", "entity")]
+            if not ascending(*described):
+                coded = (pc.dictionary_encode(table[name].combine_chunks()) for name in table.column_names[:1:-1])
+                table = table.take(pa.array(unique_rows(*(column.indices.to_numpy() for column in coded), *described)))
         second = None if aliases is None else pa.array(list(aliases), pa.large_string()).take(entity_order)
         kept, dropped = torch.from_numpy(unique), len(ranked) - len(unique)
         return cls(entity_names, relation_names, kept, attribute_names, table, second, dropped)
 
     @property
     def linkable(self) -> Tensor:
-        """Which entities may be linked, [entities] bool: all, unless a subclass has nodes that are not entities."""
-        return torch.ones(len(self.entities), dtype=torch.bool)
+        """Which entities may be linked, [entities] bool."""
+        return torch.ones(len(self.entities), dtype=torch.bool) if self.selected is None else self.selected
 
     def positions(self, names: pa.Array) -> pa.Array:
         """Ids of the named entities, by name or else by alias; null for unknown names."""
@@ -79,23 +84,6 @@ class Graph:
     def __repr__(self) -> str:
         sizes = f"{len(self.entities):,} entities, {len(self.relations):,} relations, {len(self.triples):,} triples"
         return f"Graph({sizes}, {self.literals.num_rows:,} literals)"
-
-
-def _sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array]:
-    """Sorted names, the rank of each old position among them, and the sorting order."""
-    array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
-    order = pc.sort_indices(array)
-    rank = np.empty(len(array), dtype=np.int64)
-    rank[order.to_numpy()] = np.arange(len(array))
-    return array.take(order), rank, order
-
-
-def _unique_rows(*columns: np.ndarray) -> np.ndarray:
-    """Positions of the distinct rows, sorted by the last column, then by the one before it, and so on."""
-    order = np.lexsort(columns)
-    keep = np.ones(len(order), dtype=bool)
-    keep[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
-    return order[keep]
 
 
 def pair_keys(source: Tensor, target: Tensor, targets: int) -> Tensor:

@@ -26,9 +26,15 @@ def convert(
 ) -> None:
     """Convert a graph, or pairs, to another format."""
     from emea.cli._console import out
+    from emea.contracts import Reading
     from emea.formats import convert as write_converted
 
-    out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
+    out.print(
+        write_converted(source, target, kind=kind, reading=Reading(graph=graph)),
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def list_settings(

@@ -55,11 +55,11 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
     triples, names = graph.triples.numpy(), graph.relations.to_pylist()
     numbers = {name: number for number, name in enumerate(names)}
     describing = _describing(graph, values, numbers)
-    linkable = np.ones(len(graph.entities), dtype=bool)
+    linkable = graph.linkable.numpy().copy()
     if not settings.anonymous:
         naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
         attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
-        linkable = ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
     values = _inherited(values, triples, describing, names)
     position, places = _positions(values, len(graph.entities))
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))

@@ -61,8 +61,9 @@ class ValuedGraph(Graph):
 
     @property
     def linkable(self) -> Tensor:
-        """All entities but the values, [entities] bool."""
-        return torch.arange(len(self.entities)) < len(self.entities) - self.values
+        """Those that may be linked, and no value, [entities] bool."""
+        proper = torch.ones(len(self.entities) - self.values, dtype=torch.bool)
+        return torch.cat([proper if self.selected is None else self.selected, proper.new_zeros(self.values)])
 
 
 def claims_of(graph: Graph) -> Claims:
@@ -174,6 +175,7 @@ def _extended(graph: Graph, values: Values, used: np.ndarray, claims: Claims) ->
         triples=triples,
         attributes=graph.attributes,
         literals=graph.literals,
+        selected=graph.selected,
         values=len(used),
         claims=claims,
     )

@@ -11,24 +11,71 @@ import pyarrow as pa
 import torch
 
 from emea import plugins
-from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, TaskReader
+from emea.contracts import (
+    PLAIN,
+    Choice,
+    Format,
+    GraphReader,
+    GraphServer,
+    GraphWriter,
+    PairReader,
+    PairWriter,
+    Reading,
+    TaskReader,
+)
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._files import suffix
+from emea.formats._folder import Folder
 from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
+from emea.formats._selection import SELECTING, select
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
+BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
 DECISIONS = ("decisions.sssom.tsv", "decisions.tsv")  # in the folder of a run
 
 
-def read_graph(path: Path, graph: str | None = None) -> Graph:
-    """The graph in a file, in the format given by its suffix; if it holds several, `graph` or else the unnamed one."""
-    reader = _graph_format(path, GraphReader)
-    found = (reader if graph is None else reader.named(graph)).read_graph(path)
+def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
+    """The graph in a file or a folder of tables, in the format given by its suffix, or at an address."""
+    place = location(place)
+    source = graph_source(place)
+    _refuse_idle(reading, source, place)
+    if isinstance(source, GraphServer):
+        found = source.fetch_graph(str(place), reading)
+    else:
+        found = source.read_graph(Path(place), reading)
     if not len(found.entities):
-        raise InputError(f"{path} is empty; expected at least one triple")
-    return found
+        raise InputError(f"{place} is empty; expected at least one triple")
+    return select(found, reading, place)
+
+
+def location(place: str | Path) -> str | Path:
+    """A path, or an address as it is.
+
+    >>> location("https://example.org/sparql"), location("a.ttl").name
+    ('https://example.org/sparql', 'a.ttl')
+    """
+    return place if isinstance(place, str) and "://" in place else Path(place)
+
+
+def graph_source(place: str | Path) -> GraphReader | GraphServer:
+    """The format of what lies at a place."""
+    if isinstance(place, Path):
+        return Folder() if place.is_dir() else _graph_format(place, GraphReader)
+    scheme = place.partition("://")[0].lower()
+    known = {each: server for server in _formats() if isinstance(server, GraphServer) for each in server.schemes}
+    if scheme not in known:
+        raise InputError(f"{place}: found the scheme '{scheme}', expected a file or one of {', '.join(sorted(known))}")
+    return known[scheme]
+
+
+def _refuse_idle(reading: Reading, source: GraphReader | GraphServer, place: str | Path) -> None:
+    """Refuse choices that have no effect on this format."""
+    for name in reading.chosen:
+        if name not in source.choices and name not in SELECTING:
+            option = f"--{name.replace('_', '-')}"
+            raise SettingsError(f"found {option} for {place}, expected none: {source.description} have no such choice")
 
 
 def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:
@@ -78,7 +125,7 @@ def read_pair_names(path: Path) -> pa.Table:
 
 
 def convert(
-    source: Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, graph: str | None = None
+    source: Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, reading: Reading = PLAIN
 ) -> str:
     """Convert a file to the format given by the target's suffix; returns a one-line summary.
 
@@ -86,13 +133,13 @@ def convert(
     """
     if source.exists() and target.exists() and source.samefile(target):
         raise InputError(f"{target} is the file to read, expected another one to write")
-    if (kind or ("pairs" if graph is None and _holds_pairs(source) else "graph")) == "graph":
+    if (kind or ("graph" if reading.chosen or not _holds_pairs(source) else "pairs")) == "graph":
         writer = _graph_format(target, GraphWriter)
-        found = read_graph(source, graph)
+        found = read_graph(source, reading)
         writer.write_graph(found, target)
         return f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
-    if graph is not None:
-        raise SettingsError(f"found the graph name {graph} for pairs, expected none: only graphs have names")
+    if reading.chosen:
+        raise SettingsError(f"found --{next(iter(reading.chosen)).replace('_', '-')} for pairs, expected a graph")
     pair_writer = _pair_format(target, PairWriter)
     pairs = read_pair_names(source)
     pair_writer.write_pairs(pairs, target)
@@ -131,9 +178,11 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
     raise InputError(f"{folder}: found no known layout, expected one of: {known}")
 
 
-def read(source: str | Path, target: str | Path, seeds: str | Path | None = None) -> Task:
+def read(
+    source: str | Path, target: str | Path, seeds: str | Path | None = None, readings: tuple[Reading, Reading] = BOTH
+) -> Task:
     """The task of linking the graphs in two files, with the pairs in a third file, if given, as seeds."""
-    first, second = read_graph(Path(source)), read_graph(Path(target))
+    first, second = (read_graph(place, reading) for place, reading in zip((source, target), readings, strict=True))
     if seeds is None:
         return Task(first, second, Links.empty())
     return read_known(Path(seeds), first, second)

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emea.contracts import GraphReader, GraphWriter, PairReader, PairWriter
+from emea.contracts import PLAIN, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, writing
 from emea.formats._pairs import PairColumns, checked_weight, needed_columns
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+from emea.formats._wide import TableReader, rows_graph
 
 BATCH = 1 << 14  # rows held as Python values at a time
 ROW_SIZE = 16  # bytes that a row takes at least, once read
@@ -25,23 +26,33 @@ PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded"), (None, 
 SCHEMA = pa.schema([(name, pa.large_string()) for name in TRIPLE_HEADER])
 
 
-class Parquet(GraphReader, GraphWriter, PairReader, PairWriter):
+class Parquet(TableReader, GraphWriter, PairReader, PairWriter):
     """Columns by name, in any order; others are ignored. Read and written in parts."""
 
     description: ClassVar[str] = (
-        "Parquet (.parquet) of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
+        "Parquet (.parquet) whose rows are entities, or head, relation, tail[, kind, datatype, language], "
+        "or source, target[, weight, excluded]"
     )
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
     pair_suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def read_graph(self, path: Path) -> Graph:
-        """The graph in the columns head, relation and tail; the column kind marks literals."""
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
+        """The graph in the columns head, relation and tail, where the column kind marks literals; or, with other
+        columns, the graph whose entities are the rows."""
         columns = GraphColumns()
         types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
         with _open(path) as file:
+            named = {name.lower() for name in file.schema_arrow.names}
+            if reading.table == "rows" or (reading.table is None and len(named & {*TRIPLE_HEADER}) < 2):
+                return rows_graph({path.name.partition(".")[0]: _whole(file)}, path, reading)
             for number, row in _rows(file, path, types, TRIPLE_DEFAULTS, required=3):
                 add_row(columns, row, path, number, unit="row")
         return columns.build()
+
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The table of all columns."""
+        with _open(path) as file:
+            return {path.name.partition(".")[0]: _whole(file)}
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -94,6 +105,12 @@ def _open(path: Path) -> Iterator[pq.ParquetFile]:
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
             raise InputError(f"{path} cannot be read: {one_line(str(error))}; expected Parquet") from error
+
+
+def _whole(file: pq.ParquetFile) -> pa.Table:
+    table = file.read(use_threads=False)
+    table.validate(full=True)
+    return table
 
 
 def _rows(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
-from emea.contracts import AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter
+from emea.contracts import PLAIN, AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns
@@ -37,41 +37,32 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         "pairs as owl:sameAs (.nt, .ttl)"
     )
     suffixes: ClassVar[tuple[str, ...]] = tuple(SYNTAX)
+    choices: ClassVar[tuple[str, ...]] = ("graph",)
     pair_suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ttl")
 
-    def __init__(self, graph: str | None = None) -> None:
-        """Set the name of the graph to read from N-Quads; by default, the unnamed one."""
-        self._graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
-        if graph is not None:
-            try:
-                self._graph = BlankNode(graph[2:]) if graph.startswith("_:") else NamedNode(graph)
-            except ValueError as error:
-                raise SettingsError(f"found the graph name {graph}, expected an IRI ({error})") from error
-
-    def named(self, graph: str) -> RDF:
-        """A reader of one named graph."""
-        return RDF(graph)
-
-    def read_graph(self, path: Path) -> Graph:
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a file; from N-Quads, the chosen one."""
-        quads_only, is_default = suffix(path) == ".nq", isinstance(self._graph, DefaultGraph)
+        wanted = _graph_name(reading.graph)
+        quads_only, is_default = suffix(path) == ".nq", isinstance(wanted, DefaultGraph)
         if not quads_only and not is_default:
             raise SettingsError(
-                f"found the graph name {self._graph} for {path}, expected none: only .nq files have named graphs"
+                f"found the graph name {wanted} for {path}, expected none: only .nq files have named graphs"
             )
         columns, others = GraphColumns(), set[str]()
         with open_quads(path) as quads, _collector_paused():
             try:
-                _collect(self._chosen(quads, others) if quads_only else quads, columns)
+                _collect(_chosen(quads, wanted, others) if quads_only else quads, columns)
             except _StatementAsNodeError as error:
                 raise InputError(
                     f"{path}: found the triple {error} used as a node, expected an IRI or a blank node"
                 ) from error
             graph = columns.build(rename=_stable_names)
         if others and not len(graph.entities):
-            wanted = "outside named graphs" if is_default else f"in the graph {self._graph}"
+            where = "outside named graphs" if is_default else f"in the graph {wanted}"
             listed = ", ".join(sorted(others)[:LISTED]) + (" and more" if len(others) > LISTED else "")
-            raise InputError(f"{path} has no triples {wanted}; found some in {listed}, expected one of these graphs")
+            raise InputError(
+                f"{path} has no triples {where}; found some in {listed}, expected one of these graphs (--graph)"
+            )
         return graph
 
     def write_graph(self, graph: Graph, path: Path) -> None:
@@ -114,14 +105,6 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         """Write one owl:sameAs triple per link."""
         self.write_pairs(alignment_pairs(alignment, task), path)
 
-    def _chosen(self, quads: Iterable[Quad], others: set[str]) -> Iterator[Quad]:
-        """The statements of the chosen graph; the names of some other graphs are added to `others`."""
-        for quad in quads:
-            if quad.graph_name == self._graph:
-                yield quad
-            elif len(others) <= LISTED:
-                others.add("the default graph" if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name))
-
     def _write(self, triples: Iterator[Triple], path: Path) -> None:
         syntax = SYNTAX[suffix(path)]
         with writing(path) as file:
@@ -132,6 +115,27 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
                     serialize(triples, file, syntax)
             except ValueError as error:
                 raise InputError(f"{path} cannot be written as {syntax.name}: found {error}") from error
+
+
+GraphName = NamedNode | BlankNode | DefaultGraph
+
+
+def _graph_name(name: str | None) -> GraphName:
+    if name is None:
+        return DefaultGraph()
+    try:
+        return BlankNode(name[2:]) if name.startswith("_:") else NamedNode(name)
+    except ValueError as error:
+        raise SettingsError(f"found the graph name {name}, expected an IRI ({error})") from error
+
+
+def _chosen(quads: Iterable[Quad], wanted: GraphName, others: set[str]) -> Iterator[Quad]:
+    """The statements of the chosen graph; the names of some other graphs are added to `others`."""
+    for quad in quads:
+        if quad.graph_name == wanted:
+            yield quad
+        elif len(others) <= LISTED:
+            others.add("the default graph" if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name))
 
 
 class _StatementAsNodeError(Exception):

@@ -6,19 +6,23 @@ import codecs
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.contracts import AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter
+from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
 from emea.formats._pairs import PairColumns, checked_weight, needed_columns
+from emea.formats._recognition import LISTED, SAMPLE, kind_of_rows, with_values
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+from emea.formats._wide import TableReader, rows_graph, rows_table
 from emea.formats._writing import Column, six_digits, sort_by_name, write_lines, write_table
 
 Row = list[str]
@@ -34,24 +38,54 @@ ALIASES = {
 }
 ALIGNMENT_HEADER = ("source", "target", "confidence", "similarity")
 TRUTH = {"true": True, "1": True, "false": False, "0": False, "": False}
+OTHERWISE = "if that is wrong, give --table"
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
-class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
+class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     """One triple or pair per line; TSV is never quoted, CSV only if it must be."""
 
     description: ClassVar[str] = (
-        "TSV and CSV tables of head, relation, tail[, kind, datatype, language] or source, target[, weight, excluded]"
+        "TSV and CSV tables whose rows are entities, or head, relation, tail[, kind, datatype, language], "
+        "or source, target[, weight, excluded]"
     )
     suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt")
     pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # no suffix: as in benchmark folders
 
-    def read_graph(self, path: Path) -> Graph:
-        """The graph in a table of head, relation and tail; the column kind marks literals."""
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
+        """The graph in a table of head, relation and tail, where the column kind marks literals; or in one whose rows
+        are entities."""
+        first = [row for _, row in islice(_rows(path), SAMPLE)]
+        if not first:
+            return GraphColumns().build()
+        headed = _names_some(first[0], TRIPLE_HEADER)
+        if not headed and _header_order(first[0], PAIR_HEADER, 2):
+            raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
+        kind = reading.table or ("triples" if headed else kind_of_rows(first))
+        if kind == "rows":
+            return self._entities(path, reading, surely=reading.table is not None or len(first[0]) > len(TRIPLE_HEADER))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)
-        return columns.build()
+        graph, values = columns.build(), list[str]()
+        if len(first[0]) == 3 or (headed and "kind" not in _column_names(first[0])):
+            graph, values = with_values(graph)
+        return replace(graph, notes=tuple(_notes(path, values, surely=headed or reading.table is not None)))
+
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The table whose first row names the columns."""
+        return {
+            path.name.partition(".")[0]: rows_table(path, _rows(path), "commas" if suffix(path) == ".csv" else "tabs")
+        }
+
+    def _entities(self, path: Path, reading: Reading, *, surely: bool) -> Graph:
+        """The graph whose entities are the rows."""
+        graph = rows_graph(self.read_tables(path), path, reading)
+        if surely:
+            return graph
+        return replace(
+            graph, notes=(f"{path}: read as a table of entities, one a row; {OTHERWISE} triples", *graph.notes)
+        )
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -89,6 +123,15 @@ class Table(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         """Write the links with confidence and similarity, sorted by name."""
         links = sort_by_name(alignment)
         write_columns(path, ALIGNMENT_HEADER, [*task.names(links), links.confidence, links.similarity])
+
+
+def _notes(path: Path, values: list[str], *, surely: bool) -> Iterator[str]:
+    """What was recognised in a table of triples."""
+    if not surely:
+        yield f"{path}: read as triples (head, relation, tail) without a header; {OTHERWISE} rows for entities"
+    if values:
+        listed = ", ".join(values[:LISTED]) + (" …" if len(values) > LISTED else "")
+        yield f"{path}: taken as values, not entities: the tails of {listed}; a column kind says which are which"
 
 
 def write_columns(path: Path, header: Sequence[str], columns: Sequence[Column]) -> None:
@@ -137,7 +180,7 @@ def _rows_under(
             order = _header_order(row, header, required)
             if order:
                 continue
-            if sum(name in header for name in _column_names(row)) > 1:
+            if _names_some(row, header):
                 expected = f"{', '.join(header[:required])} (and optionally {', '.join(header[required:])})"
                 raise InputError(f"{path}, line {number}: found the columns {', '.join(row)}, expected {expected}")
             order = list(range(len(row) if required <= len(row) <= len(header) else required))
@@ -157,6 +200,11 @@ def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int 
     given = _column_names(row)
     is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
     return [header.index(name) if name in header else None for name in given] if is_header else []
+
+
+def _names_some(row: Row, header: tuple[str, ...]) -> bool:
+    """Whether a row looks like a header with some of these names."""
+    return sum(name in header for name in _column_names(row)) > 1
 
 
 def _column_names(row: Row) -> list[str]:

@@ -105,6 +105,7 @@ def fingerprint(task: Task) -> str:
     digest = hashlib.sha256()
     for graph in (task.source, task.target):
         digest.update(graph.triples.numpy().tobytes())
+        digest.update(graph.linkable.numpy().tobytes())
         digest.update("\n".join(graph.entities.to_pylist()).encode())
         for column in graph.literals.columns:
             digest.update("\n".join(map(str, column.to_pylist())).encode())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from emea.contracts import Choice
+from emea.contracts import PLAIN, Choice, Reading
 from emea.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ class Inputs(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    source: Path | None = None
-    target: Path | None = None
+    source: Path | str | None = None  # a file, a folder of tables, or an address
+    target: Path | str | None = None
+    source_reading: Reading = PLAIN
+    target_reading: Reading = PLAIN
     data: Path | None = None
     example: str | None = None
     seeds: Path | None = None
@@ -30,6 +32,11 @@ class Inputs(BaseModel):
     fold: int | None = None
     top_k: int = 50
     with_seeds: bool = False
+
+    @field_validator("source", "target")
+    @classmethod
+    def _located(cls, place: Path | str | None) -> Path | str | None:
+        return place if place is None or "://" in str(place) else Path(place)
 
     @classmethod
     def parse(cls, table: dict[str, Any], place: Path) -> Inputs:
@@ -51,7 +58,8 @@ class Inputs(BaseModel):
     def absolute(self) -> Inputs:
         """The same with absolute paths."""
         paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds", "decisions")}
-        return self.model_copy(update={name: path.resolve() for name, path in paths.items() if path is not None})
+        changed = {name: path.resolve() for name, path in paths.items() if isinstance(path, Path)}
+        return self.model_copy(update=changed)
 
     def check(self) -> None:
         """Refuse what cannot be read, before anything else is loaded."""
@@ -64,10 +72,10 @@ class Inputs(BaseModel):
                 raise SettingsError("expected two graph files, or --data FOLDER")
             if self.ratio is not None or self.fold is not None:
                 raise SettingsError("--ratio and --fold require --data")
-        for path in filter(None, (self.source, self.target, self.data, self.seeds, self.decisions)):
-            if not path.exists():
+        for path in (self.source, self.target, self.data, self.seeds, self.decisions):
+            if isinstance(path, Path) and not path.exists():
                 raise InputError(f"{path} does not exist; expected a {'folder' if path == self.data else 'file'}")
-        if self.source is not None and self.target is not None and self.source.samefile(self.target):
+        if isinstance(self.source, Path) and isinstance(self.target, Path) and self.source.samefile(self.target):
             raise InputError(f"{self.source} was given as source and as target, expected two graphs")
 
     def read(self) -> tuple[Task, Reference | None, str | None]:
@@ -86,7 +94,7 @@ class Inputs(BaseModel):
         else:
             assert self.source is not None
             assert self.target is not None
-            task = read(self.source, self.target, self.seeds)
+            task = read(self.source, self.target, self.seeds, (self.source_reading, self.target_reading))
         if self.decisions is not None:
             task = read_decisions(self.decisions, task)
         return task, reference, detected

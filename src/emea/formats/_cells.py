@@ -1,0 +1,94 @@
+"""Cells of a table as text: one row for each value, with the datatype of the column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emea.errors import InputError
+from emea.formats._columns import STRING
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+DEEPEST = 16  # levels of nesting
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a column that hold something."""
+
+    row: np.ndarray  # [cells]
+    text: pa.Array  # [cells] large_string
+    datatype: str
+    rows: int  # of the table
+
+    def single(self) -> pa.Array:
+        """One text for each row of the table, [rows]; null where there is none, the first where there are several."""
+        place = np.full(self.rows, len(self.row), dtype=np.int64)
+        np.minimum.at(place, self.row, np.arange(len(self.row)))
+        return self.text.take(pa.array(place, mask=place == len(self.row)))
+
+
+def flattened(table: pa.Table) -> pa.Table:
+    """The table with the fields of nested records as columns: address.city."""
+    for _ in range(DEEPEST):
+        if not any(pa.types.is_struct(field.type) for field in table.schema):
+            return table
+        table = table.flatten()
+    raise InputError(f"found records nested more than {DEEPEST} levels deep, expected a table")
+
+
+def cells(column: pa.ChunkedArray, place: str) -> Cells:
+    """The cells of a column as text; a list is several cells, and an empty one none."""
+    rows = len(column)
+    values = column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # of no rows
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], column.type)
+    row = np.arange(rows)
+    for _ in range(DEEPEST):
+        if not (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
+            break
+        row, values = row[pc.list_parent_indices(values).to_numpy()], pc.list_flatten(values)
+    text, datatype = _text(values, place)
+    held = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(text), ""), False).to_numpy(zero_copy_only=False)
+    if held.all():
+        return Cells(row, text, datatype, rows)
+    return Cells(row[held], text.filter(pa.array(held)), datatype, rows)
+
+
+def _text(values: pa.Array, place: str) -> tuple[pa.Array, str]:
+    """Text, null where there is none, and the datatype."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return _text(values.dictionary_decode(), place)
+    if pa.types.is_null(kind):
+        return values.cast(pa.large_string()), STRING
+    if pa.types.is_floating(kind):
+        return _numbers(values)
+    if pa.types.is_timestamp(kind):
+        seconds = bool(pc.all(pc.equal(pc.floor_temporal(values, unit="second"), values)).as_py())
+        moment = values.cast(pa.timestamp("s" if seconds else "us", kind.tz), safe=False)
+        return pc.strftime(moment, format="%Y-%m-%dT%H:%M:%S").cast(pa.large_string()), f"{XSD}dateTime"
+    kinds = (
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_integer, "integer"),
+        (pa.types.is_decimal, "decimal"),
+        (pa.types.is_date, "date"),
+    )
+    datatype = next((XSD + name for matches, name in kinds if matches(kind)), STRING)
+    try:
+        return values.cast(pa.large_string()), datatype
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"{place}: found the type {kind}, expected text, numbers, dates or lists of these") from error
+
+
+def _numbers(values: pa.Array) -> tuple[pa.Array, str]:
+    """Numbers as text; not-a-number counts as absent, and whole ones, which a missing cell has turned into fractions,
+    as integers."""
+    present = pc.if_else(pc.is_finite(values), values, None)
+    whole = bool(pc.all(pc.and_(pc.equal(pc.floor(present), present), pc.less(pc.abs(present), 2.0**53))).as_py())
+    if whole and present.null_count < len(present):
+        return present.cast(pa.int64()).cast(pa.large_string()), f"{XSD}integer"
+    return present.cast(pa.large_string()), f"{XSD}double"

@@ -1,0 +1,272 @@
+"""Tables in which a row is an entity: its cells are values, and cells that hold ids of rows are relations."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emea.contracts import PLAIN, GraphReader, Reading
+from emea.data import LITERAL_SCHEMA, Graph
+from emea.errors import InputError, SettingsError
+from emea.formats._cells import Cells, cells, flattened
+from emea.formats._columns import CHUNK, assemble, release
+from emea.formats._files import BREAK
+from emea.formats._selection import TYPE
+
+ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
+ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
+POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
+LISTED = 12  # columns that a message lists
+Declared = Mapping[tuple[str, str], str]  # (table, column) → the table whose ids the column holds
+NOTHING: Declared = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table and the names of its rows."""
+
+    name: str
+    ids: pa.Array  # [rows] large_string; null where a row has none
+    numbered: bool  # whether the rows have no ids but their numbers
+    columns: dict[str, Cells]
+
+
+class TableReader(GraphReader):
+    """Reads files of one or several tables."""
+
+    choices: ClassVar[tuple[str, ...]] = ("id_column", "table")
+
+    @abstractmethod
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The tables in a file, by name."""
+
+    def references(self, path: Path) -> Declared:  # noqa: ARG002 - for databases
+        """Which columns refer to which tables, if the file says so."""
+        return {}
+
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
+        """The graph whose entities are the rows of all tables in a file."""
+        if reading.table == "triples":
+            raise SettingsError(f"found --table triples for {path}, expected rows: {self.description} hold entities")
+        return rows_graph(self.read_tables(path), path, reading, self.references(path))
+
+
+def rows_table(path: Path, rows: Iterator[tuple[int, list[str]]], separator: str) -> pa.Table:
+    """The table in numbered rows of which the first names the columns."""
+    _, header = next(rows, (0, []))
+    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
+    if len(names) < 2:
+        raise InputError(f"{path}: found {len(names)} column, expected several separated by {separator}")
+    parts: list[list[pa.Array]] = [[] for _ in names]
+    while block := list(islice(rows, CHUNK)):
+        for number, row in block:
+            if len(row) != len(names):
+                raise InputError(
+                    f"{path}, line {number}: found {len(row)} columns, expected {len(names)} as in the header"
+                )
+        for part, column in zip(parts, zip(*(row for _, row in block), strict=True), strict=True):
+            part.append(pa.array(column, pa.large_string()))
+    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
+
+
+def rows_graph(
+    tables: Mapping[str, pa.Table], place: str | Path, reading: Reading, declared: Declared = NOTHING
+) -> Graph:
+    """The graph of tables whose rows are entities. Several tables give their names to the rows as types, and before
+    their ids; a single table's rows are named by their ids alone."""
+    notes: list[str] = []
+    sheets = [_sheet(name, flattened(table), place, reading, notes) for name, table in tables.items()]
+    if not sheets:
+        raise InputError(f"{place} holds no table, expected at least one")
+    links = _references(sheets, declared, notes, place)
+    several = len(sheets) > 1
+    parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
+    graph = _assembled(parts, several=several)
+    return replace(graph, notes=tuple(notes))
+
+
+def _sheet(name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str]) -> Sheet:
+    """The table with its id column found or as named."""
+    shown = f"{place}, table {name}" if Path(str(place)).stem != name else str(place)
+    duplicated = sorted({each for each in table.column_names if table.column_names.count(each) > 1})
+    if duplicated:
+        raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")
+    key = _id_column(name, table, reading.id_column, shown)
+    columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
+    if key is None:
+        notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
+        ids = pa.array(np.arange(1, table.num_rows + 1)).cast(pa.large_string())
+        return Sheet(name, ids, numbered=True, columns=columns)
+    ids = columns[key].single()
+    named = reading.id_column is not None or _is_id_name(key, name)
+    if named:
+        del columns[key]
+    else:
+        notes.append(f"{shown}: rows are entities, named by the column '{key}'; --id-column names another")
+    lost, repeated = ids.null_count, len(ids) - ids.null_count - len(pc.unique(ids.drop_null()))
+    if lost:
+        notes.append(f"{shown}: {lost:,} rows without '{key}' are skipped")
+    if repeated:
+        notes.append(f"{shown}: {repeated:,} rows repeat a '{key}'; rows with the same one are one entity")
+    if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
+        raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
+    return Sheet(name, ids, numbered=False, columns=columns)
+
+
+def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> str | None:
+    """The column that names the rows: as wanted, by its name, or the first one if no cell of it repeats."""
+    columns = table.column_names
+    if wanted is not None:
+        match = [each for each in columns if each == wanted] or [
+            each for each in columns if each.lower() == wanted.lower()
+        ]
+        if not match:
+            listed = ", ".join(columns[:LISTED]) + (" …" if len(columns) > LISTED else "")
+            raise InputError(f"{shown}: found the columns {listed}, expected one named {wanted} (--id-column)")
+        return str(match[0])
+    likely: list[str] = [each for each in columns if _is_id_name(each, name)]
+    likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
+    every: list[str] = [*likely, *columns[:1]]
+    return next((each for each in every if _identifies(table[each])), None)
+
+
+def _is_id_name(column: str, table: str) -> bool:
+    return column.strip().lower() in ID_NAMES or _refers(column, table)
+
+
+def _refers(column: str, table: str) -> bool:
+    """Whether a column is named after a table: country, country_id or countryId after countries."""
+    plain, stem = column.strip().lower().replace(" ", "_"), table.lower().rpartition(".")[2]
+    names = {stem, stem.removesuffix("s"), stem.removesuffix("es"), stem.removesuffix("ies") + "y"}
+    return any(plain.removesuffix(ending) in names for ending in ("", *ID_ENDING)) and plain not in {"", *ID_ENDING}
+
+
+def _identifies(column: pa.ChunkedArray) -> bool:
+    """Whether each row has its own cell."""
+    if pa.types.is_nested(column.type) or not len(column) or column.null_count:
+        return False
+    return int(pc.count_distinct(column).as_py()) == len(column)
+
+
+def _references(
+    sheets: list[Sheet], declared: Declared, notes: list[str], place: str | Path
+) -> dict[tuple[str, str], Sheet]:
+    """Which columns hold ids of which table."""
+    found, by_name = {}, {sheet.name: sheet for sheet in sheets}
+    for sheet in sheets:
+        for column, held in sheet.columns.items():
+            target = by_name.get(declared.get((sheet.name, column), ""))
+            target = target or next((other for other in sheets if _points(column, held, other)), None)
+            if target is not None:
+                found[sheet.name, column] = target
+    if found:
+        listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
+        notes.append(f"{place}: columns that hold ids are relations: {listed}")
+    return found
+
+
+def _points(column: str, held: Cells, other: Sheet) -> bool:
+    """Whether the cells of a column are ids of a table: nearly all are, and numbers only if the column's name says so,
+    since any small numbers are ids of rows that are numbered."""
+    if other.numbered:
+        return False
+    distinct = pc.unique(held.text)
+    if len(distinct) < 2:
+        return False
+    if not _refers(column, other.name) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
+        return False
+    return float(pc.mean(pc.is_in(distinct, other.ids).cast(pa.float64())).as_py()) >= POINTING
+
+
+class _Part:
+    """What one table contributes: names of entities, triples and literals, by positions among its names."""
+
+    def __init__(self, sheet: Sheet, links: dict[tuple[str, str], Sheet], prefix: str) -> None:
+        self.sheet, self.prefix = sheet, prefix
+        self.names = pc.unique(sheet.ids.drop_null())
+        self.row = pc.index_in(sheet.ids, self.names).fill_null(-1).to_numpy().astype(np.int64)
+        self.links = {column: links[sheet.name, column] for column in sheet.columns if (sheet.name, column) in links}
+
+    def entities(self) -> pa.Array:
+        """The names of the rows."""
+        return _prefixed(self.prefix, self.names)
+
+    def related(self) -> Iterator[tuple[str, np.ndarray, pa.Array]]:
+        """Relation, rows and names of the tails."""
+        for column, target in self.links.items():
+            head, text = self._held(column)
+            yield column, head, _prefixed(f"{target.name}/" if self.prefix else "", text)
+
+    def described(self) -> Iterator[tuple[str, np.ndarray, pa.Array, str]]:
+        """Attribute, rows, values and their datatype."""
+        for column, held in self.sheet.columns.items():
+            if column not in self.links:
+                yield (column, *self._held(column), held.datatype)
+
+    def _held(self, column: str) -> tuple[np.ndarray, pa.Array]:
+        held = self.sheet.columns[column]
+        head = self.row[held.row]
+        return (
+            (head, held.text) if bool((head >= 0).all()) else (head[head >= 0], held.text.filter(pa.array(head >= 0)))
+        )
+
+
+def _prefixed(prefix: str, names: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(prefix, pa.large_string()), names, "") if prefix else names
+
+
+def _assembled(parts: list[_Part], *, several: bool) -> Graph:
+    """One graph of all tables."""
+    types = pa.array([part.sheet.name for part in parts] if several else [], pa.large_string())
+    related = [(name, head, tails, place) for place, part in enumerate(parts) for name, head, tails in part.related()]
+    entities = pc.unique(pa.concat_arrays([*(part.entities() for part in parts), types, *(row[2] for row in related)]))
+    own = [pc.index_in(part.entities(), entities).to_numpy().astype(np.int64) for part in parts]
+    relations = list(dict.fromkeys([*([TYPE] if several else []), *(row[0] for row in related)]))
+    triples = [
+        np.stack([own[place][head], np.full(len(head), relations.index(name)), pc.index_in(tails, entities).to_numpy()])
+        for name, head, tails, place in related
+    ]
+    for place, part in enumerate(parts if several else []):
+        kind = pc.index(entities, part.sheet.name).as_py()
+        triples.append(np.stack([own[place], np.zeros_like(own[place]), np.full_like(own[place], kind)]))
+    order = pc.sort_indices(entities)
+    rank = np.empty(len(entities), dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(entities))
+    attributes = sorted({column for part in parts for column, *_ in part.described()})
+    literals = _literals(parts, [rank[each] for each in own], attributes)
+    triples = [np.stack([rank[head], relation, rank[tail]]) for head, relation, tail in triples]
+    return assemble(
+        entities.take(order), pa.array(relations, pa.large_string()), triples, attributes=attributes, literals=literals
+    )
+
+
+def _literals(parts: list[_Part], own: list[np.ndarray], attributes: list[str]) -> pa.Table:
+    """All cells that are values, sorted by entity and attribute."""
+    keys, texts, datatypes = [], [], []
+    width = max(1, len(attributes))
+    for part, numbers in zip(parts, own, strict=True):
+        for column, head, text, datatype in part.described():
+            keys.append(numbers[head] * width + attributes.index(column))
+            texts.append(text)
+            datatypes.append((datatype, len(text)))
+    if not keys:
+        return LITERAL_SCHEMA.empty_table()
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    kinds = sorted({datatype for datatype, _ in datatypes})
+    kind = np.repeat([kinds.index(datatype) for datatype, _ in datatypes], [count for _, count in datatypes])[order]
+    key = key[order]
+    value = pa.concat_arrays(texts).take(pa.array(order))
+    del texts, keys, order
+    release()
+    named = pa.DictionaryArray.from_arrays(pa.array(kind.astype(np.int32)), pa.array(kinds, pa.large_string()))
+    nothing = pa.repeat(pa.scalar("", pa.large_string()), len(key))
+    return pa.table([key // width, key % width, value, named.dictionary_decode(), nothing], schema=LITERAL_SCHEMA)

@@ -1,0 +1,32 @@
+"""Sorted names and distinct rows: what the order of ids in a graph rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array]:
+    """Sorted names, the rank of each old position among them, and the sorting order."""
+    array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
+    order = pc.sort_indices(array)
+    rank = np.empty(len(array), dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(array))
+    return array.take(order), rank, order
+
+
+def unique_rows(*columns: np.ndarray) -> np.ndarray:
+    """Positions of the distinct rows, sorted by the last column, then by the one before it, and so on."""
+    order = np.lexsort(columns)
+    keep = np.ones(len(order), dtype=bool)
+    keep[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    return order[keep]
+
+
+def ascending(minor: np.ndarray, major: np.ndarray) -> bool:
+    """Whether rows are distinct and sorted by the major column, then by the minor one, already."""
+    step = np.diff(major)
+    return bool(((step > 0) | ((step == 0) & (np.diff(minor) > 0))).all())

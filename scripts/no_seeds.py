@@ -9,7 +9,6 @@ Settings were not tuned set by set: one setting for all.
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 import subprocess
@@ -92,11 +91,11 @@ def oaei(data: Path) -> Iterator[Case]:
         yield Case(f"oaei/{name}", paths[0], paths[1], names(links, *graphs), types(graphs[0]))
 
 
-def real(data: Path, folder: Path) -> Iterator[Case]:
+def real(data: Path) -> Iterator[Case]:
     """Pairs of which many entities have no counterpart."""
     for name, judged in REAL.items():
         place = data / "real" / name
-        source, target = (_found(place, side, folder) for side in ("source", "target"))
+        source, target = (next(place.glob(f"{side}.*")) for side in ("source", "target"))
         graph = read_graph(source)
         kinds = types(graph) if TYPE in graph.relations.to_pylist() else {}
         entities = [each for each in graph.entities.to_pylist() if re.search(judged, kinds.get(each, "") + " " + each)]
@@ -109,24 +108,6 @@ def real(data: Path, folder: Path) -> Iterator[Case]:
 
 def _rows(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def _found(place: Path, side: str, folder: Path) -> Path:
-    """The graph of a side; a wide table becomes one of triples."""
-    path = next(place.glob(f"{side}.*"))
-    if path.suffix != ".csv":
-        return path
-    long = folder / f"{place.name}-{side}.tsv"
-    with path.open(encoding="utf-8", newline="") as file, long.open("w", encoding="utf-8") as out:
-        out.write("head\trelation\ttail\tkind\n")
-        for row in csv.DictReader(file):
-            entity = row.pop("id")
-            out.writelines(
-                f"{entity}\t{name}\t{' '.join(value.split())}\tliteral\n"
-                for name, value in row.items()
-                if value.strip()
-            )
-    return long
 
 
 def types(graph: Graph) -> dict[str, str]:
@@ -299,7 +280,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         synthetic = registers(folder)
-        cases = [*real(data, folder), *oaei(data), *world(folder), synthetic]
+        cases = [*real(data), *oaei(data), *world(folder), synthetic]
         rows, links = zip(*(measure(case, folder) for case in cases), strict=True)
         without = replace(synthetic, name="· not judged", options=("--set", "matching.judge=false"))
         others = measure(without, folder)[0]

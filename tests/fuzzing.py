@@ -12,7 +12,7 @@ import pyarrow as pa
 import torch
 
 from emea import plugins, settings
-from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter
+from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
@@ -109,7 +109,7 @@ def _graphs() -> list[Subject]:
     found = [Subject(f"graph {name}", {name: files[name]}, _graph_reader(name)) for name in sorted(files)]
     found += [Subject(f"convert {name}", {name: files[name]}, _converter(name, "csv")) for name in sorted(files)]
     quads = {"named.nq": files["named.nq"]}
-    return [*found, Subject("named graph", quads, lambda folder: read_graph(folder / "named.nq", graph="a:g"))]
+    return [*found, Subject("named graph", quads, lambda folder: read_graph(folder / "named.nq", Reading(graph="a:g")))]
 
 
 def _pairs() -> list[Subject]:

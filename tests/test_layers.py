@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "emea"
-GROUND = ("settings", "plugins", "contracts", "data", "order", "errors")  # the only files beside folders, highest first
+GROUND = (
+    "settings",
+    "presets",
+    "plugins",
+    "contracts",
+    "data",
+    "order",
+    "errors",
+)  # the only files beside folders, highest first
 FLOORS = [  # of folders, from the top
     {"cli"},
     {"review", "reproduce", "bench"},

@@ -11,7 +11,7 @@ import torch
 
 import emea
 from emea import Graph, Links, Reference, Task
-from emea.formats import read_pairs
+from emea.formats import read_graph, read_pairs
 from emea.settings import load
 
 
@@ -54,8 +54,10 @@ def melted(path: Path, to: Path) -> Path:
 
 def test_most_restaurants_have_no_counterpart(benchmark_data: Path, tmp_path: Path) -> None:
     folder = benchmark_data / "real" / "fodors_zagats"
-    paths = [melted(folder / f"{side}.csv", tmp_path / f"{side}.tsv") for side in ("source", "target")]
-    task = emea.read(*paths)
+    task = emea.read(folder / "source.csv", folder / "target.csv")
+    for graph, side in ((task.source, "source"), (task.target, "target")):
+        long = read_graph(melted(folder / f"{side}.csv", tmp_path / f"{side}.tsv"))
+        assert (graph.entities, graph.literals) == (long.entities, long.literals)
     result = emea.align(task, load(assignments=["evidence.kind=all"]))
     measures = emea.evaluate(result, emea.read_reference(folder / "truth.tsv", task)).strict
     assert measures.f1 >= 0.97

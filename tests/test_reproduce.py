@@ -19,12 +19,13 @@ from emea.encoders.rrea import RREA
 from emea.evidence.prepared import Prepared, prepare
 from emea.formats import read_benchmark
 from emea.method.rounds import Outcome, Round, Step
+from emea.presets import PRESETS
 from emea.reproduce import Cell, Page, Plan, _cells, _systems, item, items, reproduce
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._hits import compatibility, round_hits
 from emea.reproduce._pages import STATED, Verdict
 from emea.runs.align import Observers, align
-from emea.settings import PRESETS, Settings, load
+from emea.settings import Settings, load
 from tiny_benchmark import write_benchmark
 
 QUICK = (

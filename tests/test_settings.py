@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from emea.cli import app
 from emea.encoders.rrea import RREASettings
 from emea.errors import SettingsError
+from emea.presets import PRESETS
 from emea.runs.inputs import Inputs
-from emea.settings import PRESETS, Settings, load, read_config
+from emea.settings import Settings, load, read_config
 
 
 def test_each_layer_goes_over_the_last(tmp_path: Path) -> None:

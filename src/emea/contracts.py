@@ -169,9 +169,9 @@ class Reading(BaseModel):
     context: Path | None = None  # stands in for the remote contexts of JSON-LD
     query: str | None = None  # of a SPARQL endpoint: a CONSTRUCT query, or the class to take entities from
     lenient: bool = False  # skip statements that cannot be read, and count them
-    types: tuple[str, ...] = ()  # link only entities of these types
-    exclude_types: tuple[str, ...] = ()
-    namespaces: tuple[str, ...] = ()  # link only entities whose names begin like this
+    type: tuple[str, ...] = ()  # link only entities of these types
+    exclude_type: tuple[str, ...] = ()
+    namespace: tuple[str, ...] = ()  # link only entities whose names begin like this
     entities: Path | None = None  # a file with the names of those to link
 
     @property

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, DirectoryPath, Field, Vali
 from emea import plugins
 from emea.contracts import Plugin, PluginSettings
 from emea.errors import SettingsError, explained
+from emea.presets import PRESETS
 
 EMEA = "emea"  # the method of this package, as opposed to the baselines
 
@@ -48,6 +49,9 @@ class EvidenceSettings(PluginSettings):
     )
     sentences: DirectoryPath | None = Field(
         None, description="folder of a sentence-transformers model that compares names"
+    )
+    shared_iris: Literal["same", "ignore"] = Field(
+        "same", description="whether an IRI that both graphs use speaks for the same entity"
     )
     local_names: bool = Field(False, description="use the last part of a URI as a name of its entity")
     anonymous: bool = Field(False, description="also link blank nodes, W3C vocabulary terms and nodes that hold names")
@@ -214,27 +218,6 @@ class Settings(PluginSettings):
 
     def _resolved(self, kind: str, *names: str) -> dict[str, Any]:
         return {name: self.plugin_settings(kind, name).model_dump(mode="json", exclude_none=True) for name in names}
-
-
-PRESETS: dict[str, dict[str, Any]] = {  # what each preset changes in the defaults
-    "fast": {},
-    "best": {  # propagation first, then with it Dual-AMN and RREA
-        "em": {"encoder": "committee", "rounds": 9},
-        "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
-    },
-    "letter": {  # Guiding Neural Entity Alignment with Compatibility, as written; what it leaves open: docs/reproduce
-        "probability": {"balance": 0, "fit_to": "known", "prior_pairs": 0},  # eq. 1–3
-        "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},  # K; 4.5 (3): one sweep
-        "em": {"encoder": "rrea", "labels": "sampled", "rounds": 10},  # Algorithm 1
-        "rules": {"paris": {"evidence": "best", "scope": "blanket"}},  # 4.5 (2); eq. cond_p
-    },
-    "paper": {  # the same, changed where that is better: docs/reproduce/questions.md
-        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},
-        "compatibility": {"directions": "forward", "candidates": 10, "abstain": False, "sweeps": 3},
-        "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
-        "rules": {"paris": {"evidence": "forward", "minimum": 0.5}},
-    },
-}
 
 
 def load(preset: str = "fast", config: Path | None = None, assignments: Iterable[str] = (), **given: Any) -> Settings:

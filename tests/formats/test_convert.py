@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_graphs import graph_of, link_names, literal_names, triple_names
 
 from emea import plugins
-from emea.contracts import Format, GraphReader, GraphWriter, PairReader, PairWriter
+from emea.contracts import Format, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, SettingsError
 from emea.formats import convert, read_graph, read_known, read_pair_names
@@ -157,16 +157,16 @@ def test_the_kind_can_be_given(tmp_path: Path) -> None:
         convert(source, tmp_path / "x.nq", kind="pairs")
     with pytest.raises(InputError, match=r"found the suffix '\.sssom\.tsv', expected one for a graph: \.csv"):
         convert(source, tmp_path / "x.sssom.tsv", kind="graph")
-    with pytest.raises(SettingsError, match="found the graph name a:g for pairs, expected none"):
-        convert(source, tmp_path / "x.tsv", kind="pairs", graph="a:g")
+    with pytest.raises(SettingsError, match="found --graph for pairs, expected a graph"):
+        convert(source, tmp_path / "x.tsv", kind="pairs", reading=Reading(graph="a:g"))
 
 
 def test_a_named_graph_can_be_converted(tmp_path: Path) -> None:
     (tmp_path / "x.nq").write_text("<a:a> <a:p> <a:b> <a:g> .\n<a:a> <a:p> <a:c> .\n")
-    convert(tmp_path / "x.nq", tmp_path / "x.tsv", graph="a:g")
+    convert(tmp_path / "x.nq", tmp_path / "x.tsv", reading=Reading(graph="a:g"))
     assert triple_names(read_graph(tmp_path / "x.tsv")) == {("a:a", "a:p", "a:b")}
-    with pytest.raises(SettingsError, match=r"found the graph name a:g, expected none: \.tsv"):
-        read_graph(tmp_path / "x.tsv", graph="a:g")
+    with pytest.raises(SettingsError, match=r"found --graph for .*x\.tsv, expected none: TSV and CSV"):
+        read_graph(tmp_path / "x.tsv", Reading(graph="a:g"))
 
 
 def test_what_was_skipped_is_reported(tmp_path: Path) -> None:

@@ -82,9 +82,13 @@ def test_quotes_in_tsv_are_text(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("graph.tsv", "a\tb\tc\n\na\tb\n", r"line 3: found 2 columns, expected 3 separated by tabs"),
-        ("graph.tsv", "a b c\n", r"line 1: found 1 columns, expected 3"),
+        ("graph.tsv", "a b c\n", r"found 1 column, expected several separated by tabs"),
         ("graph.csv", "a,b,c\na,b,c,d\n", r"line 2: found 4 columns, expected 3 separated by commas"),
-        ("graph.tsv", "a\tb\tc\tthing\n", r"line 1: found the kind 'thing', expected entity or literal"),
+        (
+            "graph.tsv",
+            "a\tb\tc\tentity\na\tb\tc\tthing\n",
+            r"line 2: found the kind 'thing', expected entity or literal",
+        ),
         (
             "graph.csv",
             'a,b,"c\nd"\n',

@@ -23,6 +23,7 @@ from emea.cli._options import (
     chosen_settings,
     flattened,
 )
+from emea.cli._reading import ReadingOptions
 from emea.errors import InputError, SettingsError
 from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
@@ -38,7 +39,9 @@ DEMO = Path("demo-run")  # is overwritten without asking
 
 
 @flattened
-def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions) -> None:
+def align(
+    graphs: GraphOptions, reading: ReadingOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions
+) -> None:
     """Link two graphs by their structure, names and values, and by known pairs if there are any.
 
     emea align a.ttl b.ttl --seeds pairs.tsv --out run
@@ -48,8 +51,8 @@ def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, lo
     emea align --resume --out run
     """
     if long.resume:
-        method = replace(method, config=_unfinished(output.folder, graphs, method, output))
-    job = _Job(chosen_inputs(graphs, output, method.config), output, long)
+        method = replace(method, config=_unfinished(output.folder, graphs, reading, method, output))
+    job = _Job(chosen_inputs(graphs, reading, output, method.config), output, long)
     if not long.dry_run:
         _refuse_overwriting(output.folder, force=output.force or long.resume)
     _link(job, chosen_settings(method, job.inputs, output))
@@ -85,7 +88,8 @@ def _link(job: _Job, chosen: Settings) -> None:
 
     tell = say if job.talks else silent
     task, reference, detected = job.inputs.read()
-    for line in filter(None, (detected, f"source: {task.source!r}", f"target: {task.target!r}")):
+    notes = (detected, *task.source.notes, *task.target.notes)
+    for line in filter(None, (*notes, f"source: {task.source!r}", f"target: {task.target!r}")):
         tell(line)
     prepared = prepare(task, chosen.evidence)
     _offer(job, prepared, chosen)
@@ -150,7 +154,7 @@ def _run(
         raise typer.Exit(130) from None
 
 
-def _unfinished(folder: Path, *groups: GraphOptions | MethodOptions | OutputOptions) -> Path:
+def _unfinished(folder: Path, *groups: GraphOptions | ReadingOptions | MethodOptions | OutputOptions) -> Path:
     """The settings of the run to resume, which takes no others."""
     path = folder / "settings.toml"
     allowed = {"folder", "quiet", "as_json", "force"}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from emea import plugins
-from emea.settings import PRESETS, Settings, load
+from emea.presets import PRESETS
+from emea.settings import Settings, load
 
 if TYPE_CHECKING:
     from emea.contracts import Plugin

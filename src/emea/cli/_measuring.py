@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,10 @@ from emea.cli._options import (
     Seeds,
     Set,
     chosen_settings,
+    flattened,
     numbers,
 )
+from emea.cli._reading import ReadingOptions
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
 
@@ -58,29 +61,45 @@ def evaluate(
             say(f"plotted in {plot}")
 
 
-def profile(  # noqa: PLR0917 - one parameter for each option
-    source: Annotated[Path | None, typer.Argument(help="Graph to link from.")] = None,
-    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None,
-    seeds: Seeds = None,
-    data: Data = None,
-    ratio: Ratio = None,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class ProfiledGraphs:
+    """What to look at."""
+
+    source: Annotated[str | None, typer.Argument(help="Graph to link from.")] = None
+    target: Annotated[str | None, typer.Argument(help="Graph to link to.")] = None
+    seeds: Seeds = None
+    data: Data = None
+    ratio: Ratio = None
+
+
+@dataclass(frozen=True)
+class ProfileOutput:
+    """How to show it."""
+
+    as_json: Json = False
+
+
+@flattened
+def profile(graphs: ProfiledGraphs, reading: ReadingOptions, output: ProfileOutput) -> None:
     """Show what two graphs offer before linking them: sizes, shared values, how far known pairs reach."""
-    inputs = Inputs(source=source, target=target, seeds=seeds, data=data, ratio=ratio)
+    given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
+    inputs = Inputs(**given, **reading.readings(graphs.source, graphs.target))
     inputs.check()
     settings = chosen_settings(MethodOptions(evidence="all"))
 
+    from emea.cli._console import say
     from emea.cli._show import show_profile
     from emea.evidence.prepared import prepare
     from emea.runs.profile import profile as look_at
 
-    task, _, _ = inputs.read()
+    task, _, detected = inputs.read()
     found = look_at(prepare(task, settings.evidence), settings)
-    if as_json:
+    if output.as_json:
         typer.echo(json.dumps(found, indent=2))
-    else:
-        show_profile(found)
+        return
+    for line in filter(None, (detected, *task.source.notes, *task.target.notes)):
+        say(line)
+    show_profile(found)
 
 
 def bench(  # noqa: PLR0917 - one parameter for each option

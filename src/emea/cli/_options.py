@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
+from emea.cli._reading import ReadingOptions
 from emea.errors import SettingsError
+from emea.presets import PRESETS
 from emea.runs.inputs import Inputs
-from emea.settings import EMEA, PRESETS, Settings, load, read_config
+from emea.settings import EMEA, Settings, load, read_config
 
 Number = TypeVar("Number", int, float)
 INPUT, METHOD, OUTPUT, LONG = "Input", "Method", "Output", "Long runs"  # groups in --help
@@ -43,9 +45,10 @@ class GraphOptions:
     """What to link."""
 
     source: Annotated[
-        Path | None, typer.Argument(help="Graph to link from: .ttl, .nt, .rdf, .csv, .tsv, .parquet.")
+        str | None,
+        typer.Argument(help="Graph to link from: a file (see emea formats), a folder of tables, or an address."),
     ] = None
-    target: Annotated[Path | None, typer.Argument(help="Graph to link to.")] = None
+    target: Annotated[str | None, typer.Argument(help="Graph to link to.")] = None
     seeds: Seeds = None
     decisions: Annotated[
         Path | None,
@@ -78,6 +81,10 @@ class MethodOptions:
         bool,
         typer.Option("--local-names", help="Use the last part of URIs as names.", rich_help_panel=METHOD),
     ] = False
+    shared_iris: Annotated[
+        Literal["same", "ignore"] | None,
+        typer.Option(help="What an IRI in both graphs says; default: the same entity.", rich_help_panel=METHOD),
+    ] = None
     method: Annotated[
         str | None,
         typer.Option(help="emea, or a baseline (see emea baselines).", show_default=False, rich_help_panel=METHOD),
@@ -163,9 +170,10 @@ def _parameter(field: Field[Any], kind: Any) -> inspect.Parameter:
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def chosen_inputs(graphs: GraphOptions, output: OutputOptions, config: Path | None) -> Inputs:
+def chosen_inputs(graphs: GraphOptions, reading: ReadingOptions, output: OutputOptions, config: Path | None) -> Inputs:
     """The inputs that the options lead to, over those of a settings file."""
     given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
+    given |= reading.readings(graphs.source, graphs.target)
     given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
@@ -206,7 +214,8 @@ def _evidence(method: MethodOptions, inputs: Inputs | None) -> dict[str, Any]:
     stated |= any(assignment.strip().startswith("evidence.kind") for assignment in method.assignments or ())
     everything = inputs is not None and (inputs.source is not None or method.local_names) and not stated
     kind = method.evidence or ("all" if everything else None)
-    return {**({"kind": kind} if kind else {}), **({"local_names": True} if method.local_names else {})}
+    chosen = {"kind": kind, "local_names": method.local_names or None, "shared_iris": method.shared_iris}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def decided(chosen: Settings) -> Settings:

@@ -11,11 +11,13 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Values, equal_pairs, read_values
 from emea.settings import EvidenceSettings
 
@@ -24,6 +26,7 @@ NOTHING_SHARED = (
     "there are no known pairs, and the graphs share no value: expected pairs (--seeds), or names, labels or "
     "identifiers in both graphs; --local-names uses the last part of URIs as names"
 )
+IRI_NAME = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s]"  # not a number or a word, which two tables may use for different rows
 LEAST_VALUED = 0.1  # share of the entities
 
 
@@ -135,7 +138,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     source, target = task.source, task.target
     if not settings.counts_values:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
-    sides = [read_values(graph, settings) for graph in (source, target)]
+    common = _common_iris(source, target) if settings.shared_iris == "same" else None
+    sides = [read_values(graph, settings, common) for graph in (source, target)]
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
@@ -148,6 +152,16 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
     return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides))
+
+
+def _common_iris(source: Graph, target: Graph) -> pa.Array:
+    """The IRIs of entities that both graphs have and that may be linked."""
+    names = source.entities.filter(pc.is_in(source.entities, target.entities))
+    names = names.filter(pc.match_substring_regex(names, IRI_NAME))
+    for graph in (source, target):
+        free = graph.linkable.numpy() & ~unnamed(graph)
+        names = names.filter(pa.array(free[graph.positions(names).to_numpy()]))
+    return names
 
 
 def _claims(values: Values, equal: np.ndarray, alike_to_it: np.ndarray, entities: int) -> Claims:

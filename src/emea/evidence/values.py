@@ -29,7 +29,8 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 DATES = ("date", "dateTime")
 NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
 NO_NUMBERS = ("INF", "+INF", "-INF", "NaN")  # valid in XSD, but without a normal form as numbers
-LOCAL_NAME = "local name"  # the attribute that holds the local names of URIs
+IRI_FORM = "i "  # prefix of an IRI that both graphs use
+LOCAL_NAME, IRI = "local name", "IRI"  # the attributes that hold the local names of URIs, and the URIs of both graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,9 @@ class Values:
         return np.setdiff1d(np.flatnonzero([form.startswith(kind) for form in self.forms]), taken)
 
 
-def read_values(graph: Graph, settings: EvidenceSettings) -> Values:
-    """A graph's literals in normal form; those without one, or of a kind that does not count, are left out."""
+def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None) -> Values:
+    """A graph's literals in normal form; those without one, or of a kind that does not count, are left out. `common`
+    holds the names that entities of both graphs have."""
     table = graph.literals
     columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
     rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
@@ -80,6 +82,10 @@ def read_values(graph: Graph, settings: EvidenceSettings) -> Values:
             odd.setdefault(fault, []).append(text)
         if form is not None and (settings.kind != "names" or form.startswith(STRING)):
             found.append((entity, attribute, place.setdefault(form, len(place))))
+    if common is not None and len(common):
+        for entity, name in zip(graph.positions(common).to_pylist(), common.to_pylist(), strict=True):
+            found.append((entity, len(attributes), place.setdefault(IRI_FORM + name, len(place))))
+        attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], list(place), attributes, odd)
 

@@ -25,7 +25,7 @@ from emea.contracts import (
 )
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError
-from emea.formats._files import suffix
+from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
 from emea.formats._selection import SELECTING, select
@@ -62,7 +62,7 @@ def location(place: str | Path) -> str | Path:
 def graph_source(place: str | Path) -> GraphReader | GraphServer:
     """The format of what lies at a place."""
     if isinstance(place, Path):
-        return Folder() if place.is_dir() else _graph_format(place, GraphReader)
+        return Folder() if is_folder(place) else _graph_format(place, GraphReader)
     scheme = place.partition("://")[0].lower()
     known = {each: server for server in _formats() if isinstance(server, GraphServer) for each in server.schemes}
     if scheme not in known:

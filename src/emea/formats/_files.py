@@ -38,6 +38,14 @@ def suffix(path: Path) -> str:
     return next((ending for ending in DOUBLE_SUFFIXES if name.endswith(ending)), Path(name).suffix)
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False for a name that no file can have."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def one_line(reason: str) -> str:
     """Another library's error message, on one line and shortened for ours.
 

@@ -21,6 +21,7 @@ NUMBER = r"^[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?%?$"
 DATE = r"^[0-9]{4}-[0-9]{2}(-[0-9]{2}.*)?$|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}$"
 LONG = 60  # characters from which a tail is text rather than a name
 MOSTLY, RARELY = 0.9, 0.5
+FEWEST = 5  # tails that can be said to repeat rarely
 LISTED = 8  # attributes that a note lists
 
 
@@ -34,7 +35,9 @@ def kind_of_rows(rows: Sequence[Sequence[str]]) -> Kind:
     """
     header, *others = rows
     if len(header) != 3:
-        marked = 4 <= len(header) <= 6 and all(row[3].strip().lower() in ("entity", "literal") for row in rows)
+        marked = 4 <= len(header) <= 6 and any(
+            row[3].strip().lower() in ("entity", "literal") for row in rows if len(row) > 3
+        )
         return "triples" if marked else "rows"
     if all(re.match(IRI, cell) for row in rows for cell in row[:2]):
         return "triples"
@@ -95,7 +98,7 @@ def _leads_to_values(graph: Graph, tails: np.ndarray, is_head: np.ndarray, shape
     if _share(pc.greater(pc.utf8_length(texts), LONG)) >= RARELY:
         return True
     like_heads = _share(pc.is_in(_shapes(texts), shapes))
-    return len(distinct) > RARELY * len(tails) and like_heads < RARELY
+    return len(distinct) >= max(FEWEST, RARELY * len(tails)) and like_heads < RARELY
 
 
 def _share(marks: pa.Array) -> float:

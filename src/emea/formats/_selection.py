@@ -17,7 +17,7 @@ from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._files import numbered_lines
 
-SELECTING = ("types", "exclude_types", "namespaces", "entities")  # the choices of a `Reading` that are made here
+SELECTING = ("type", "exclude_type", "namespace", "entities")  # the choices of a `Reading` that are made here
 W3C = "http://www.w3.org/"
 TYPE = f"{W3C}1999/02/22-rdf-syntax-ns#type"
 PREFIXES = {
@@ -44,21 +44,19 @@ def select(graph: Graph, reading: Reading, place: str | Path) -> Graph:
     vocabulary."""
     chosen = np.ones(len(graph.entities), dtype=bool)
     held = _held_types(graph)
-    if reading.types:
-        chosen &= _of_types(graph, held, reading.types, place)
-    if reading.exclude_types:
-        chosen &= ~_of_types(graph, held, reading.exclude_types, place)
-    if reading.namespaces:
-        within = [pc.starts_with(graph.entities, expanded(name)) for name in reading.namespaces]
+    if reading.type:
+        chosen &= _of_types(graph, held, reading.type, place)
+    if reading.exclude_type:
+        chosen &= ~_of_types(graph, held, reading.exclude_type, place)
+    if reading.namespace:
+        within = [pc.starts_with(graph.entities, expanded(name)) for name in reading.namespace]
         chosen &= np.any([column.to_numpy(zero_copy_only=False) for column in within], axis=0)
     if reading.entities is not None:
         chosen &= _listed(graph, reading.entities)
     if not any(getattr(reading, name) for name in SELECTING):
         return _vocabulary(graph, held, place)
     if not chosen.any():
-        options = ", ".join(
-            f"--{name.replace('_', '-').removesuffix('s')}" for name in SELECTING if getattr(reading, name)
-        )
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in SELECTING if getattr(reading, name))
         raise InputError(f"{place}: no entity is left by {options}, expected at least one")
     return _selected(
         graph, chosen, f"{place}: {int(chosen.sum()):,} of {len(chosen):,} entities were chosen to be linked"

@@ -35,7 +35,7 @@ class Sheet:
 
     name: str
     ids: pa.Array  # [rows] large_string; null where a row has none
-    numbered: bool  # whether the rows have no ids but their numbers
+    key: str | None  # the column of the ids; None if the rows are numbered
     columns: dict[str, Cells]
 
 
@@ -104,13 +104,12 @@ def _sheet(name: str, table: pa.Table, place: str | Path, reading: Reading, note
     if key is None:
         notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
         ids = pa.array(np.arange(1, table.num_rows + 1)).cast(pa.large_string())
-        return Sheet(name, ids, numbered=True, columns=columns)
+        return Sheet(name, ids, None, columns)
     ids = columns[key].single()
     named = reading.id_column is not None or _is_id_name(key, name)
     if named:
         del columns[key]
-    else:
-        notes.append(f"{shown}: rows are entities, named by the column '{key}'; --id-column names another")
+    notes.append(f"{shown}: its rows are entities, named by the column '{key}'; --id-column names another")
     lost, repeated = ids.null_count, len(ids) - ids.null_count - len(pc.unique(ids.drop_null()))
     if lost:
         notes.append(f"{shown}: {lost:,} rows without '{key}' are skipped")
@@ -118,7 +117,7 @@ def _sheet(name: str, table: pa.Table, place: str | Path, reading: Reading, note
         notes.append(f"{shown}: {repeated:,} rows repeat a '{key}'; rows with the same one are one entity")
     if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
         raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
-    return Sheet(name, ids, numbered=False, columns=columns)
+    return Sheet(name, ids, key, columns)
 
 
 def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> str | None:
@@ -139,14 +138,27 @@ def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> st
 
 
 def _is_id_name(column: str, table: str) -> bool:
-    return column.strip().lower() in ID_NAMES or _refers(column, table)
+    return column.strip().lower() in ID_NAMES or _stem(column) in _singulars(table)
 
 
-def _refers(column: str, table: str) -> bool:
-    """Whether a column is named after a table: country, country_id or countryId after countries."""
-    plain, stem = column.strip().lower().replace(" ", "_"), table.lower().rpartition(".")[2]
-    names = {stem, stem.removesuffix("s"), stem.removesuffix("es"), stem.removesuffix("ies") + "y"}
-    return any(plain.removesuffix(ending) in names for ending in ("", *ID_ENDING)) and plain not in {"", *ID_ENDING}
+def _refers(column: str, sheet: Sheet, own: bool) -> bool:
+    """Whether a column is named after a table: country, country_id, birth_country_id or countryId after countries; or
+    a parent in the same one."""
+    stem = _stem(column)
+    return any(stem == name or stem.endswith(f"_{name}") for name in _singulars(sheet.name)) or (
+        own and stem == "parent"
+    )
+
+
+def _stem(column: str) -> str:
+    """A column's name without what marks it as one of ids."""
+    plain = column.strip().lower().replace(" ", "_")
+    return next((plain.removesuffix(ending) for ending in ID_ENDING if plain.endswith(ending)), plain)
+
+
+def _singulars(table: str) -> set[str]:
+    name = table.lower().rpartition(".")[2]
+    return {name, name.removesuffix("s"), name.removesuffix("es"), name.removesuffix("ies") + "y"} - {""}
 
 
 def _identifies(column: pa.ChunkedArray) -> bool:
@@ -164,8 +176,8 @@ def _references(
     for sheet in sheets:
         for column, held in sheet.columns.items():
             target = by_name.get(declared.get((sheet.name, column), ""))
-            target = target or next((other for other in sheets if _points(column, held, other)), None)
-            if target is not None:
+            target = target or next((other for other in sheets if _points(column, held, other, other is sheet)), None)
+            if target is not None and column != sheet.key:
                 found[sheet.name, column] = target
     if found:
         listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
@@ -173,15 +185,15 @@ def _references(
     return found
 
 
-def _points(column: str, held: Cells, other: Sheet) -> bool:
+def _points(column: str, held: Cells, other: Sheet, own: bool) -> bool:
     """Whether the cells of a column are ids of a table: nearly all are, and numbers only if the column's name says so,
     since any small numbers are ids of rows that are numbered."""
-    if other.numbered:
+    if other.key is None:
         return False
     distinct = pc.unique(held.text)
     if len(distinct) < 2:
         return False
-    if not _refers(column, other.name) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
+    if not _refers(column, other, own) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
         return False
     return float(pc.mean(pc.is_in(distinct, other.ids).cast(pa.float64())).as_py()) >= POINTING
 
@@ -220,7 +232,11 @@ class _Part:
 
 
 def _prefixed(prefix: str, names: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pa.scalar(prefix, pa.large_string()), names, "") if prefix else names
+    return (
+        pc.binary_join_element_wise(pa.scalar(prefix, names.type), names, pa.scalar("", names.type))
+        if prefix
+        else names
+    )
 
 
 def _assembled(parts: list[_Part], *, several: bool) -> Graph:

@@ -38,7 +38,7 @@ ALIASES = {
 }
 ALIGNMENT_HEADER = ("source", "target", "confidence", "similarity")
 TRUTH = {"true": True, "1": True, "false": False, "0": False, "": False}
-OTHERWISE = "if that is wrong, give --table"
+OTHERWISE = "if that is not so, give --table"
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
@@ -63,13 +63,15 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
-            return self._entities(path, reading, surely=reading.table is not None or len(first[0]) > len(TRIPLE_HEADER))
+            graph = rows_graph(self.read_tables(path), path, reading)
+            unsure = reading.table is None and len(first[0]) == 3
+            return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)
         graph, values = columns.build(), list[str]()
-        if len(first[0]) == 3 or (headed and "kind" not in _column_names(first[0])):
-            graph, values = with_values(graph)
+        if not {"kind", "head"} & {cell.strip().lower() for cell in first[0]} and len(first[0]) == 3:
+            graph, values = with_values(graph)  # under our own header, tails are entities unless a kind says otherwise
         return replace(graph, notes=tuple(_notes(path, values, surely=headed or reading.table is not None)))
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
@@ -77,15 +79,6 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return {
             path.name.partition(".")[0]: rows_table(path, _rows(path), "commas" if suffix(path) == ".csv" else "tabs")
         }
-
-    def _entities(self, path: Path, reading: Reading, *, surely: bool) -> Graph:
-        """The graph whose entities are the rows."""
-        graph = rows_graph(self.read_tables(path), path, reading)
-        if surely:
-            return graph
-        return replace(
-            graph, notes=(f"{path}: read as a table of entities, one a row; {OTHERWISE} triples", *graph.notes)
-        )
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -212,9 +205,15 @@ def _column_names(row: Row) -> list[str]:
     return [ALIASES.get(cell, cell) for cell in cells]
 
 
+def _separator(path: Path) -> str:
+    """What separates the columns of a CSV file: commas, unless its first line has none but semicolons or tabs."""
+    first = next(decoded_lines(path), "")
+    return next((separator for separator in ",;\t" if separator in first), ",")
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:
     if suffix(path) == ".csv":
-        yield from quoted_rows(path, decoded_lines(path), ",")
+        yield from quoted_rows(path, decoded_lines(path), _separator(path))
     else:
         for number, line in numbered_lines(path):
             yield number, line.split("\t")

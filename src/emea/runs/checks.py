@@ -14,7 +14,8 @@ from emea import plugins
 from emea.contracts import Encoder
 from emea.data import Graph, Task
 from emea.errors import InputError
-from emea.settings import EMEA, PRESETS, Settings
+from emea.presets import PRESETS
+from emea.settings import EMEA, Settings
 
 HALF = 0.5  # of the entities: a run is doubtful if fewer can be reached
 

@@ -35,14 +35,14 @@ def values(found: Description, entity: int) -> set[str]:
 
 def test_vocabulary_blank_nodes_synonym_nodes_and_deprecated_terms_are_not_linked(tmp_path: Path) -> None:
     turtle = """
-    :heart a owl:Class ; rdfs:label "heart" ; obo:hasRelatedSynonym :s1 ; :part [ :weight "300" ] .
+    :heart a :Term ; rdfs:label "heart" ; obo:hasRelatedSynonym :s1 ; :part [ :weight "300" ] .
     :s1 rdfs:label "cor" .
-    :old a owl:Class ; rdfs:label "old heart" ; owl:deprecated true .
-    :track a owl:Class ; :album :disc . :disc :title "One" .
+    :old a :Term ; rdfs:label "old heart" ; owl:deprecated true .
+    :track a :Term ; :album :disc . :disc a :Term ; :title "One" .
     """
     graph, found = described(tmp_path, turtle)
     linkable = {name for name, yes in zip(graph.entities.to_pylist(), found.linkable.tolist(), strict=True) if yes}
-    assert linkable == {"http://x.org/heart", "http://x.org/track", "http://x.org/disc"}
+    assert linkable == {"http://x.org/Term", "http://x.org/heart", "http://x.org/track", "http://x.org/disc"}
     assert values(found, number(graph, "heart")) == {"s heart", "s cor", "n 300"}  # as its own
     assert described(tmp_path, turtle, anonymous=True)[1].linkable.all()
 

@@ -179,6 +179,11 @@ class Reading(BaseModel):
         """The choices that were made."""
         return {name: value for name, value in self.model_dump().items() if value}
 
+    def absolute(self) -> Reading:
+        """The same with absolute paths."""
+        paths = {name: value.resolve() for name, value in self.chosen.items() if isinstance(value, Path)}
+        return self.model_copy(update=paths)
+
 
 PLAIN = Reading()  # everything as the file suggests
 

@@ -17,25 +17,29 @@ if TYPE_CHECKING:
 Name = Annotated[str | None, typer.Argument(help="Show the settings of this one.")]
 
 
-def convert(
-    source: Annotated[Path, typer.Argument(help="File to read: a graph or pairs.")],
+def convert(  # noqa: PLR0917 - one parameter for each option
+    source: Annotated[str, typer.Argument(help="What to read: a graph or pairs.")],
     target: Annotated[Path, typer.Argument(help="File to write; its suffix names the format.")],
     kind: Annotated[
         Literal["graph", "pairs"] | None, typer.Option(help="What the file holds; detected by default.")
     ] = None,
-    graph: Annotated[str | None, typer.Option(help="Name of one graph among several, in N-Quads.")] = None,
+    graph: Annotated[str | None, typer.Option(help="Name of one graph among several.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column of a table that names its rows.")] = None,
+    table: Annotated[
+        Literal["rows", "triples"] | None, typer.Option(help="What a row of a table is: an entity, or a triple.")
+    ] = None,
+    context: Annotated[Path | None, typer.Option(help="Context of JSON-LD, instead of remote ones.")] = None,
+    query: Annotated[str | None, typer.Option(help="A CONSTRUCT query, or a class, for a SPARQL endpoint.")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip statements that cannot be read.")] = False,
 ) -> None:
     """Convert a graph, or pairs, to another format."""
     from emea.cli._console import out
     from emea.contracts import Reading
     from emea.formats import convert as write_converted
 
-    out.print(
-        write_converted(source, target, kind=kind, reading=Reading(graph=graph)),
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    reading = Reading(graph=graph, id_column=id_column, table=table, context=context, query=query, lenient=lenient)
+    summary = write_converted(source, target, kind=kind, reading=reading)
+    out.print(summary, markup=False, highlight=False, soft_wrap=True)
 
 
 def list_settings(

@@ -125,23 +125,27 @@ def read_pair_names(path: Path) -> pa.Table:
 
 
 def convert(
-    source: Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, reading: Reading = PLAIN
+    source: str | Path, target: Path, *, kind: Literal["graph", "pairs"] | None = None, reading: Reading = PLAIN
 ) -> str:
-    """Convert a file to the format given by the target's suffix; returns a one-line summary.
+    """Convert a file, or what lies at an address, to the format given by the target's suffix; returns a one-line
+    summary, after lines on how the file was read.
 
     Without `kind`, the source's suffix tells graphs from pairs; if they share the suffix, the content does.
     """
-    if source.exists() and target.exists() and source.samefile(target):
+    place = location(source)
+    if isinstance(place, Path) and place.exists() and target.exists() and place.samefile(target):
         raise InputError(f"{target} is the file to read, expected another one to write")
-    if (kind or ("graph" if reading.chosen or not _holds_pairs(source) else "pairs")) == "graph":
+    path = place if isinstance(place, Path) and not is_folder(place) else None
+    if path is None or (kind or ("graph" if reading.chosen or not _holds_pairs(path) else "pairs")) == "graph":
         writer = _graph_format(target, GraphWriter)
-        found = read_graph(source, reading)
+        found = read_graph(place, reading)
         writer.write_graph(found, target)
-        return f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
+        summary = f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
+        return "\n".join([*found.notes, summary])
     if reading.chosen:
         raise SettingsError(f"found --{next(iter(reading.chosen)).replace('_', '-')} for pairs, expected a graph")
     pair_writer = _pair_format(target, PairWriter)
-    pairs = read_pair_names(source)
+    pairs = read_pair_names(path)
     pair_writer.write_pairs(pairs, target)
     excluded = int(is_excluded(pairs).sum())
     skipped = (pairs.schema.metadata or {}).get(SKIPPED, b"").decode()

@@ -58,7 +58,8 @@ class Inputs(BaseModel):
     def absolute(self) -> Inputs:
         """The same with absolute paths."""
         paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds", "decisions")}
-        changed = {name: path.resolve() for name, path in paths.items() if isinstance(path, Path)}
+        changed: dict[str, Any] = {name: path.resolve() for name, path in paths.items() if isinstance(path, Path)}
+        changed |= {name: getattr(self, name).absolute() for name in ("source_reading", "target_reading")}
         return self.model_copy(update=changed)
 
     def check(self) -> None:
@@ -101,4 +102,8 @@ class Inputs(BaseModel):
 
     def table(self) -> dict[str, Any]:
         """The table `run`."""
-        return self.model_dump(mode="json", exclude_none=True)
+        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {
+            "split": self.split,
+            "top_k": self.top_k,
+            "with_seeds": self.with_seeds,
+        }

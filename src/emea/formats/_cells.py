@@ -58,6 +58,17 @@ def cells(column: pa.ChunkedArray, place: str) -> Cells:
     return Cells(row[held], text.filter(pa.array(held)), datatype, rows)
 
 
+def holds_bytes(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds bytes that are no text."""
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        return False
+    try:
+        column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
 def _text(values: pa.Array, place: str) -> tuple[pa.Array, str]:
     """Text, null where there is none, and the datatype."""
     kind = values.type

@@ -1,4 +1,4 @@
-"""A table of ten thousand places, and the graph that its rows are."""
+"""A table of places, ten thousand of them, and the graph that its rows are."""
 
 import csv
 import datetime
@@ -15,9 +15,9 @@ Value = str | int | float | bool | datetime.date | None
 DATATYPES = {str: "string", int: "integer", float: "double", bool: "boolean", datetime.date: "date"}
 
 
-def places(*, without: Collection[str] = ()) -> dict[str, list[Value]]:
+def places(rows: int = ROWS, *, without: Collection[str] = ()) -> dict[str, list[Value]]:
     """Columns named by IRIs; one refers to other rows, and some cells are empty."""
-    numbers = range(ROWS)
+    numbers = range(rows)
     columns: dict[str, list[Value]] = {
         "name": [f'Place {n} in "é" 天\\' for n in numbers],
         "size": [None if n % 7 == 0 else n * n for n in numbers],

@@ -74,6 +74,10 @@ def _text(values: pa.Array, place: str) -> tuple[pa.Array, str]:
     kind = values.type
     if pa.types.is_dictionary(kind):
         return _text(values.dictionary_decode(), place)
+    if isinstance(kind, pa.UuidType):
+        return pa.array([None if each is None else str(each) for each in values.to_pylist()], pa.large_string()), STRING
+    if pa.types.is_float16(kind):  # for which Arrow has no arithmetic
+        return _numbers(values.cast(pa.float32()))
     if pa.types.is_null(kind):
         return values.cast(pa.large_string()), STRING
     if pa.types.is_floating(kind):

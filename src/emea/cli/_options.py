@@ -14,7 +14,7 @@ import typer
 from emea.cli._reading import ReadingOptions
 from emea.errors import SettingsError
 from emea.presets import PRESETS
-from emea.runs.inputs import Inputs
+from emea.runs.inputs import Inputs, usual_evidence
 from emea.settings import EMEA, Settings, load, read_config
 
 Number = TypeVar("Number", int, float)
@@ -209,11 +209,11 @@ def chosen_settings(
 
 
 def _evidence(method: MethodOptions, inputs: Inputs | None) -> dict[str, Any]:
-    """Two files are compared in every respect, a benchmark by its structure, unless something says otherwise."""
+    """What is usual for the inputs, unless something says otherwise; names from URIs are compared in any case."""
     stated = method.config is not None and "kind" in read_config(method.config).get("evidence", {})
     stated |= any(assignment.strip().startswith("evidence.kind") for assignment in method.assignments or ())
-    everything = inputs is not None and (inputs.source is not None or method.local_names) and not stated
-    kind = method.evidence or ("all" if everything else None)
+    usual = usual_evidence(benchmark=inputs is None or not (inputs.source or method.local_names))
+    kind = method.evidence or (None if stated else usual)
     chosen = {"kind": kind, "local_names": method.local_names or None, "shared_iris": method.shared_iris}
     return {name: value for name, value in chosen.items() if value is not None}
 

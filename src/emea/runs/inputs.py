@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from emea.data import Reference, Task
 
 
+def usual_evidence(*, benchmark: bool) -> str:
+    """What counts unless settings say otherwise: two graphs are compared in every respect, a benchmark by its
+    structure."""
+    return "structure" if benchmark else "all"
+
+
 class Inputs(BaseModel):
     """The inputs of a run, as the table `run` of its settings.toml keeps them; paths are absolute."""
 

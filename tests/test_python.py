@@ -221,7 +221,9 @@ def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_sa
     for name, rows in {"ent_ids_1": "0 a", "ent_ids_2": "1 b", "triples_1": "0 0 0", "triples_2": "1 0 1"}.items():
         (tmp_path / name).write_text(rows.replace(" ", "\t") + "\n")
     (tmp_path / "ref_ent_ids").write_text("0\t1\n")
-    assert emea.read_benchmark(tmp_path, ratio=1.0)[0].benchmark
+    benchmark, _ = emea.read_benchmark(tmp_path, ratio=1.0)
+    assert benchmark.benchmark
+    assert emea.align(benchmark).settings.resolved() == emea.Settings().resolved()
     assert not emea.read(OURS, THEIRS).benchmark
     with pytest.raises(emea.InputError, match="structure alone needs some"):
         emea.align(emea.read(OURS, THEIRS), emea.Settings())
@@ -291,6 +293,7 @@ def mistakes() -> dict[str, tuple[Callable[[], Any], str]]:
         "uneven columns": (lambda: emea.graph({"a": [1, 2], "b": [3]}), "that Arrow cannot read"),
         "empty frame": (lambda: emea.graph(pd.DataFrame()), "data is empty"),
         "empty rdflib graph": (lambda: emea.graph(rdflib.Graph(), name="mine"), "mine is empty"),
+        "several graphs": (lambda: emea.graph(rdflib.Dataset()), "expected a Graph, or one of a Dataset"),
         "unknown id": (lambda: emea.graph(OURS, id="nope"), "expected one named nope"),
         "number as id": (lambda: emea.graph(OURS, id=3), "found id=3, expected the name of a column"),  # type: ignore[arg-type]
         "id of a graph": (lambda: emea.graph(nx.Graph([(1, 2)]), id="x"), "expected it for a table"),

@@ -32,8 +32,8 @@ def rdflib_graph(data: Any, name: str) -> Graph:
     """The triples of an rdflib graph, as if they had been read from a file."""
     import rdflib
 
-    if not isinstance(data, rdflib.Graph):
-        raise InputError(f"{name}: found an rdflib {type(data).__name__}, expected an rdflib Graph")
+    if not isinstance(data, rdflib.Graph) or data.context_aware:
+        raise InputError(f"{name}: found an rdflib {type(data).__name__}, expected a Graph, or one of a Dataset")
 
     def node(term: Any) -> str:
         if not isinstance(term, rdflib.URIRef | rdflib.BNode):

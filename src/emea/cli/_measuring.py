@@ -71,11 +71,13 @@ def profile(  # noqa: PLR0917 - one parameter for each option
     inputs.check()
     settings = chosen_settings(MethodOptions(evidence="all"))
 
+    from emea.cli._console import noting, warn
     from emea.cli._show import show_profile
     from emea.evidence.prepared import prepare
     from emea.runs.profile import profile as look_at
 
-    task, _, _ = inputs.read()
+    with noting(warn):
+        task, _, _ = inputs.read()
     found = look_at(prepare(task, settings.evidence), settings)
     if as_json:
         typer.echo(json.dumps(found, indent=2))

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import typer
 
 from emea.errors import SettingsError
+from emea.runs.folder import ALIGNMENTS, USUAL_FORMATS
 from emea.runs.inputs import Inputs
 from emea.settings import EMEA, PRESETS, Settings, load, read_config
 
@@ -56,6 +57,10 @@ class GraphOptions:
     split: Annotated[
         int | None,
         typer.Option(min=0, help="With --ratio: number of the random split; default 0.", rich_help_panel=INPUT),
+    ] = None
+    strict_seeds: Annotated[
+        bool | None,
+        typer.Option("--strict-seeds", help="Refuse any pair with an unknown name.", rich_help_panel=INPUT),
     ] = None
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.", rich_help_panel=INPUT)] = (
         None
@@ -120,6 +125,14 @@ class OutputOptions:
     with_seeds: Annotated[
         bool, typer.Option("--with-seeds", help="Include the seeds among the links.", rich_help_panel=OUTPUT)
     ] = False
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help=f"Write the links also as {', '.join(ALIGNMENTS)}; repeatable, default {', '.join(USUAL_FORMATS)}.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a run in the output folder.", rich_help_panel=OUTPUT)
     ] = False
@@ -166,7 +179,7 @@ def _parameter(field: Field[Any], kind: Any) -> inspect.Parameter:
 def chosen_inputs(graphs: GraphOptions, output: OutputOptions, config: Path | None) -> Inputs:
     """The inputs that the options lead to, over those of a settings file."""
     given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
-    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None}
+    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None, "formats": output.formats}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
     inputs.check()

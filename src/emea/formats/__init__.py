@@ -15,11 +15,11 @@ from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader,
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._files import suffix
-from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
+from emea.formats._pairs import SKIPPED, is_excluded, recognised, to_exclusions, to_links, to_unmatched
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
-DECISIONS = ("decisions.sssom.tsv", "decisions.tsv")  # in the folder of a run
+DECISIONS = ("decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
 
 
 def read_graph(path: Path, graph: str | None = None) -> Graph:
@@ -38,8 +38,9 @@ def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = T
 
 
 def read_known(path: Path, source: Graph, target: Graph) -> Task:
-    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart."""
-    pairs = read_pair_names(path)
+    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart. A few
+    pairs with unknown names are skipped with a warning."""
+    pairs = recognised(read_pair_names(path), path, source, target)
     said = pairs, path, source, target
     return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
 

@@ -1,4 +1,4 @@
-"""Errors that a user can fix. Any other exception that escapes is an internal error."""
+"""Errors that a user can fix, and warnings. Any other exception that escapes is an internal error."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class NotEnoughMemoryError(EmeaError):
     """The run would not fit into memory; the message says what would."""
 
     exit_code = 3
+
+
+class InputWarning(UserWarning):
+    """A part of the input that was skipped."""
 
 
 def explained(error: ValidationError, model: type[BaseModel], place: str) -> SettingsError:

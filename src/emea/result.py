@@ -88,7 +88,8 @@ class Result:
         from emea.formats.table import write_columns
         from emea.runs.folder import RECORDS, RESULTS
         from emea.runs.inputs import Inputs
-        from emea.runs.run import summary, write_result
+        from emea.runs.results import write_result
+        from emea.runs.run import summary
 
         folder, task, inputs = Path(folder), self.task, Inputs()
         if (folder / "settings.toml").exists() and not force:
@@ -105,5 +106,5 @@ class Result:
         write_columns(
             folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
         )
-        write_result(self.outcome, folder, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+        write_result(self.outcome, folder, formats=inputs.formats, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
         (folder / "summary.json").write_text(json.dumps(summary(self.outcome), indent=2) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from emea.cli._console import say, silent, warn
+from emea.cli._console import noting, say, silent, warn
 from emea.cli._options import (
     Device,
     GraphOptions,
@@ -25,7 +25,7 @@ from emea.cli._options import (
 )
 from emea.cli._reading import ReadingOptions
 from emea.errors import InputError, SettingsError
-from emea.runs.folder import finished
+from emea.runs.folder import finished, refuse_losing_decisions
 from emea.runs.inputs import Inputs
 from emea.settings import EMEA, Settings
 
@@ -87,7 +87,8 @@ def _link(job: _Job, chosen: Settings) -> None:
     from emea.runs.run import summary
 
     tell = say if job.talks else silent
-    task, reference, detected = job.inputs.read()
+    with noting(silent if job.output.quiet else warn):
+        task, reference, detected = job.inputs.read()
     notes = (detected, *task.source.notes, *task.target.notes)
     for line in filter(None, (*notes, f"source: {task.source!r}", f"target: {task.target!r}")):
         tell(line)
@@ -177,3 +178,4 @@ def _refuse_overwriting(folder: Path, *, force: bool) -> None:
         raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, expected a folder for the results")
+    refuse_losing_decisions(folder)

@@ -87,12 +87,13 @@ def profile(graphs: ProfiledGraphs, reading: ReadingOptions, output: ProfileOutp
     inputs.check()
     settings = chosen_settings(MethodOptions(evidence="all"))
 
-    from emea.cli._console import say
+    from emea.cli._console import noting, say, warn
     from emea.cli._show import show_profile
     from emea.evidence.prepared import prepare
     from emea.runs.profile import profile as look_at
 
-    task, _, detected = inputs.read()
+    with noting(warn):
+        task, _, detected = inputs.read()
     found = look_at(prepare(task, settings.evidence), settings)
     if output.as_json:
         typer.echo(json.dumps(found, indent=2))

@@ -14,6 +14,7 @@ import typer
 from emea.cli._reading import ReadingOptions
 from emea.errors import SettingsError
 from emea.presets import PRESETS
+from emea.runs.folder import ALIGNMENTS, USUAL_FORMATS
 from emea.runs.inputs import Inputs, usual_evidence
 from emea.settings import EMEA, Settings, load, read_config
 
@@ -59,6 +60,10 @@ class GraphOptions:
     split: Annotated[
         int | None,
         typer.Option(min=0, help="With --ratio: number of the random split; default 0.", rich_help_panel=INPUT),
+    ] = None
+    strict_seeds: Annotated[
+        bool | None,
+        typer.Option("--strict-seeds", help="Refuse any pair with an unknown name.", rich_help_panel=INPUT),
     ] = None
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.", rich_help_panel=INPUT)] = (
         None
@@ -127,6 +132,14 @@ class OutputOptions:
     with_seeds: Annotated[
         bool, typer.Option("--with-seeds", help="Include the seeds among the links.", rich_help_panel=OUTPUT)
     ] = False
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help=f"Write the links also as {', '.join(ALIGNMENTS)}; repeatable, default {', '.join(USUAL_FORMATS)}.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a run in the output folder.", rich_help_panel=OUTPUT)
     ] = False
@@ -174,7 +187,7 @@ def chosen_inputs(graphs: GraphOptions, reading: ReadingOptions, output: OutputO
     """The inputs that the options lead to, over those of a settings file."""
     given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
     given |= reading.readings(graphs.source, graphs.target)
-    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None}
+    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None, "formats": output.formats}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
     inputs.check()

@@ -28,13 +28,13 @@ from emea.errors import InputError, SettingsError, shown
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
-from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
+from emea.formats._pairs import SKIPPED, is_excluded, recognised, to_exclusions, to_links, to_unmatched
 from emea.formats._selection import SELECTING, select
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
-DECISIONS = ("decisions.sssom.tsv", "decisions.tsv")  # in the folder of a run
+DECISIONS = ("decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
 
 
 def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
@@ -88,11 +88,13 @@ def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = T
 
 
 def read_known(path: Path, source: Graph, target: Graph) -> Task:
-    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart."""
+    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart. A few
+    pairs with unknown names are skipped with a warning."""
     return _known(read_pair_names(path), path, source, target)
 
 
 def _known(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Task:
+    pairs = recognised(pairs, path, source, target)
     said = pairs, path, source, target
     return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
 

@@ -33,7 +33,7 @@ from emea.reproduce._hits import POOL, compatibility, round_hits
 from emea.reproduce._packing import packed, unpacked
 from emea.runs.align import Observers, align
 from emea.runs.fingerprint import code_fingerprint
-from emea.runs.run import on_cpu
+from emea.runs.results import on_cpu
 from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 

@@ -1,9 +1,9 @@
-"""The verbs that link: align, demo."""
+"""The verb that links, and what it shares with the demo."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,10 @@ import typer
 
 from emea.cli._console import say, silent, warn
 from emea.cli._options import (
-    Device,
     GraphOptions,
-    Json,
     LongRunOptions,
     MethodOptions,
-    Out,
     OutputOptions,
-    Quiet,
     chosen_inputs,
     chosen_settings,
     flattened,
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from emea.evidence.prepared import Prepared
     from emea.method.rounds import Outcome
 
-DEMO = Path("demo-run")  # is overwritten without asking
-
 
 @flattened
 def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions) -> None:
@@ -49,26 +43,22 @@ def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, lo
     """
     if long.resume:
         method = replace(method, config=_unfinished(output.folder, graphs, method, output))
-    job = _Job(chosen_inputs(graphs, output, method.config), output, long)
+    job = Job(chosen_inputs(graphs, output, method.config), output, long)
     if not long.dry_run:
-        _refuse_overwriting(output.folder, force=output.force or long.resume)
-    _link(job, chosen_settings(method, job.inputs, output))
-
-
-def demo(folder: Out = DEMO, device: Device = None, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Link two real graphs of the world, Unicode CLDR and GeoNames, from 50 known pairs; names are not used."""
-    output = OutputOptions(folder=folder, force=folder == DEMO, quiet=quiet, as_json=as_json)
-    _refuse_overwriting(folder, force=output.force)
-    _link(_Job(Inputs(example="world"), output, LongRunOptions()), chosen_settings(MethodOptions(device=device)))
+        refuse_overwriting(output.folder, force=output.force or long.resume)
+    done = link(job, chosen_settings(method, job.inputs, output))
+    if done is not None:
+        tell(job, *done)
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """What to link, and where to."""
 
     inputs: Inputs
     output: OutputOptions
-    long: LongRunOptions
+    long: LongRunOptions = field(default_factory=LongRunOptions)
+    truth: Path | None = None  # pairs to measure by, where the inputs have none
 
     @property
     def talks(self) -> bool:
@@ -76,28 +66,36 @@ class _Job:
         return not (self.output.quiet or self.output.as_json)
 
 
-def _link(job: _Job, chosen: Settings) -> None:
-    """Read the graphs, say what they offer, run, and show the result."""
+def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
+    """Read the graphs, say what they offer, and run; nothing comes of a dry run."""
     from emea.cli import _show
     from emea.evidence.prepared import prepare
+    from emea.formats import read_reference
     from emea.runs.estimate import estimate, fitted
-    from emea.runs.run import summary
 
-    tell = say if job.talks else silent
     task, reference, detected = job.inputs.read()
+    if job.truth is not None:
+        reference = read_reference(job.truth, task)
     for line in filter(None, (detected, f"source: {task.source!r}", f"target: {task.target!r}")):
-        tell(line)
+        (say if job.talks else silent)(line)
     prepared = prepare(task, chosen.evidence)
     _offer(job, prepared, chosen)
     if chosen.method == EMEA:
         needed = estimate(prepared, chosen)
         if job.long.dry_run:
             _show.show_estimate(needed, chosen, as_json=job.output.as_json)
-            return
+            return None
         chosen = fitted(chosen, needed)
     elif job.long.dry_run:
         raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
-    outcome, measures = _run(job, prepared, chosen, reference)
+    return _run(job, prepared, chosen, reference)
+
+
+def tell(job: Job, outcome: Outcome, measures: Measures | None) -> None:
+    """Show the result."""
+    from emea.cli import _show
+    from emea.runs.run import summary
+
     told = summary(outcome)
     if told["doubt"] is not None and not job.output.quiet:
         warn(told["doubt"])
@@ -108,7 +106,7 @@ def _link(job: _Job, chosen: Settings) -> None:
         _show.show_outcome(outcome, measures, job.output.folder)
 
 
-def _offer(job: _Job, prepared: Prepared, chosen: Settings) -> None:
+def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
     """Say what the graphs offer, and what makes the run doubtful."""
     from emea.cli import _show
     from emea.runs.profile import doubts, offers
@@ -122,7 +120,7 @@ def _offer(job: _Job, prepared: Prepared, chosen: Settings) -> None:
 
 
 def _run(
-    job: _Job, prepared: Prepared, chosen: Settings, reference: Reference | None
+    job: Job, prepared: Prepared, chosen: Settings, reference: Reference | None
 ) -> tuple[Outcome, Measures | None]:
     """Run, with progress on the terminal; an interrupted run can be resumed."""
     from emea.cli._progress import progress
@@ -155,9 +153,9 @@ def _unfinished(folder: Path, *groups: GraphOptions | MethodOptions | OutputOpti
     path = folder / "settings.toml"
     allowed = {"folder", "quiet", "as_json", "force"}
     for group in groups:
-        for field in fields(group):
-            default = None if field.default is MISSING else field.default
-            if field.name not in allowed and getattr(group, field.name) != default:
+        for option in fields(group):
+            default = None if option.default is MISSING else option.default
+            if option.name not in allowed and getattr(group, option.name) != default:
                 raise SettingsError(
                     "--resume takes graphs, seeds and settings from the run in --out; expected no others"
                 )
@@ -168,7 +166,8 @@ def _unfinished(folder: Path, *groups: GraphOptions | MethodOptions | OutputOpti
     return path
 
 
-def _refuse_overwriting(folder: Path, *, force: bool) -> None:
+def refuse_overwriting(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a run, unless that is to be overwritten."""
     if (folder / "settings.toml").exists() and not force:
         raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
     if folder.exists() and not folder.is_dir():

@@ -15,6 +15,7 @@ from emea.cli._options import (
     LongRunOptions,
     MethodOptions,
     OutputOptions,
+    ScreenOptions,
     chosen_inputs,
     chosen_settings,
     flattened,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 
 
 @flattened
-def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions) -> None:
+def align(
+    graphs: GraphOptions, method: MethodOptions, output: OutputOptions, screen: ScreenOptions, long: LongRunOptions
+) -> None:
     """Link two graphs by their structure, names and values, and by known pairs if there are any.
 
     emea align a.ttl b.ttl --seeds pairs.tsv --out run
@@ -48,7 +51,7 @@ def align(graphs: GraphOptions, method: MethodOptions, output: OutputOptions, lo
         refuse_overwriting(output.folder, force=output.force or long.resume)
     done = link(job, chosen_settings(method, job.inputs, output))
     if done is not None:
-        tell(job, *done)
+        tell(job, *done, everything=screen.everything)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     return _run(job, prepared, chosen, reference)
 
 
-def tell(job: Job, outcome: Outcome, measures: Measures | None) -> None:
+def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: bool = False) -> None:
     """Show the result."""
     from emea.cli import _show
     from emea.runs.run import summary
@@ -103,7 +106,7 @@ def tell(job: Job, outcome: Outcome, measures: Measures | None) -> None:
         told["folder"] = str(job.output.folder)
         typer.echo(json.dumps({**told, "measures": measures and measures.to_dict()}, indent=2))
     elif not job.output.quiet:
-        _show.show_outcome(outcome, measures, job.output.folder)
+        _show.show_outcome(outcome, measures, job.output.folder, everything=everything)
 
 
 def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:

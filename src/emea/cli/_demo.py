@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emea.cli._console import out
-from emea.cli._linking import Job, link, refuse_overwriting, tell
+from emea.cli._linking import Job, link, tell
 from emea.cli._options import Device, Json, MethodOptions, Out, OutputOptions, Quiet, chosen_settings
+from emea.cli._resuming import refuse_overwriting
 from emea.runs.inputs import Inputs
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ from emea.cli._options import (
     chosen_settings,
     flattened,
 )
+from emea.cli._resuming import interrupted, refuse_overwriting
 from emea.errors import InputError, SettingsError
-from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
 from emea.settings import EMEA, Settings
 
@@ -45,7 +45,7 @@ def align(
     emea align --resume --out run
     """
     if long.resume:
-        method = replace(method, config=_unfinished(output.folder, graphs, method, output))
+        graphs, method = GraphOptions(), MethodOptions(config=interrupted(graphs, method, output))
     job = Job(chosen_inputs(graphs, output, method.config), output, long)
     if not long.dry_run:
         refuse_overwriting(output.folder, force=output.force or long.resume)
@@ -149,29 +149,3 @@ def _run(
         if chosen.method == EMEA:
             say(f"interrupted; continue with: emea align --resume --out {folder}")
         raise typer.Exit(130) from None
-
-
-def _unfinished(folder: Path, *groups: GraphOptions | MethodOptions | OutputOptions) -> Path:
-    """The settings of the run to resume, which takes no others."""
-    path = folder / "settings.toml"
-    allowed = {"folder", "quiet", "as_json", "force"}
-    for group in groups:
-        for option in fields(group):
-            default = None if option.default is MISSING else option.default
-            if option.name not in allowed and getattr(group, option.name) != default:
-                raise SettingsError(
-                    "--resume takes graphs, seeds and settings from the run in --out; expected no others"
-                )
-    if not path.exists():
-        raise InputError(f"{folder} holds no run to resume: it has no settings.toml")
-    if finished(folder):
-        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
-    return path
-
-
-def refuse_overwriting(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a run, unless that is to be overwritten."""
-    if (folder / "settings.toml").exists() and not force:
-        raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, expected a folder for the results")

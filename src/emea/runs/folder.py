@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from pathlib import Path
 
 RESULTS = {  # what a finished run leaves, and what it is
@@ -24,3 +26,13 @@ CHECKPOINT = "checkpoint.safetensors"
 def finished(folder: Path) -> bool:
     """Whether a folder holds a run with all its results."""
     return (folder / "candidates.tsv").exists() and not (folder / CHECKPOINT).exists()
+
+
+def rounds_done(folder: Path) -> int:
+    """How many rounds an interrupted run has completed. Read from the head of its checkpoint, without loading torch."""
+    try:
+        with (folder / CHECKPOINT).open("rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))  # of the head, as safetensors has it
+            return int(json.loads(json.loads(file.read(size))["__metadata__"]["record"])["done"])
+    except (OSError, ValueError, KeyError, struct.error):
+        return 0  # none yet, or a checkpoint that --resume will complain about

@@ -337,8 +337,15 @@ def test_evaluate_reads_folders_of_earlier_versions(finished: Path, pairs: tuple
 
 
 def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
-    shown = command("evaluate", str(finished), "--reference", str(pairs[1]), folder=tmp_path)
-    assert "precision" in shown.stdout
+    asked = ["evaluate", str(finished), "--reference", str(pairs[1])]
+    lines = command(*asked, folder=tmp_path).stdout.splitlines()
+    assert lines[1].startswith("against 890 true links that were not given; counted: links whose source")
+    assert lines[2].split() == ["links", "precision", "recall", "F1", "calibration", "error", "Hit@1"]
+    every = command(*asked, "--all", folder=tmp_path).stdout
+    main = lines[3].split()
+    assert len(lines) == 4
+    assert main[:5] in [line.split()[:5] for line in every.splitlines()]
+    assert f"all targets   probability  {main[5]}" in every
     as_json = command("evaluate", str(finished), "--reference", str(pairs[1]), "--json", folder=tmp_path)
     assert json.loads(as_json.stdout)["reference"] == 989 - 99
 

@@ -31,6 +31,7 @@ Set = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; created if missing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=OUTPUT)]
+All = Annotated[bool, typer.Option("--all", help="Show all measures, not the main ones alone.")]
 Ratio = Annotated[
     float | None, typer.Option(help="With --data: share of its links to use as seeds.", rich_help_panel=INPUT)
 ]
@@ -158,6 +159,13 @@ class LongRunOptions:
         bool,
         typer.Option("--resume", help="Continue the run in --out after its last round.", rich_help_panel=LONG),
     ] = False
+
+
+@dataclass(frozen=True)
+class ScreenOptions:
+    """What the terminal shows."""
+
+    everything: All = False
 
 
 def flattened(verb: Callable[..., None]) -> Callable[..., None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Task
@@ -48,6 +47,8 @@ def taught(
     the decided pairs agree. None if there are too few decisions, or all are alike."""
     if not _teaches(prepared.given):
         return None
+    from sklearn.linear_model import LogisticRegression  # here: it loads slowly, and few runs have decisions
+
     sample, believed = _sample(prepared, believed, settings)
     undecided = np.isnan(sample.decided)
     support = sample.support.levels(np.where(undecided, sample.belief, sample.decided))[: len(sample.pairs), None]

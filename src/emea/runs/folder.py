@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -61,3 +63,13 @@ def refuse_losing_decisions(folder: Path) -> None:
         place = columns.index("decision") if "decision" in columns else len(columns)
         if any(cell.strip() for row in rows for cell in row.split("\t")[place : place + 1]):
             raise InputError(f"{path} holds decisions that would be lost; move it away first, or give another --out")
+
+
+def rounds_done(folder: Path) -> int:
+    """How many rounds an interrupted run has completed. Read from the head of its checkpoint, without loading torch."""
+    try:
+        with (folder / CHECKPOINT).open("rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))  # of the head, as safetensors has it
+            return int(json.loads(json.loads(file.read(size))["__metadata__"]["record"])["done"])
+    except (OSError, ValueError, KeyError, struct.error):
+        return 0  # none yet, or a checkpoint that --resume will complain about

@@ -118,6 +118,12 @@ def test_nothing_at_all() -> None:
     assert reasons(empty) == {"a00": "no candidate", "a01": "no candidate"}
 
 
+def test_only_entities_that_were_chosen_are_listed() -> None:
+    source = replace(graph("a", 4), selected=torch.tensor([True, False, True, False]))
+    found = outcome([(0, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty()))
+    assert set(reasons(found)) == {"a00", "a02"}
+
+
 def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
     source = Graph.build(["_:x", "a", "http://www.w3.org/x"], [], torch.empty(0, 3, dtype=torch.int64))
     found = outcome([(1, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty()))

@@ -9,7 +9,7 @@ from small_graphs import graph_of, link_names
 
 from emea.data import Links, Task
 from emea.errors import InputError, InputWarning
-from emea.formats import convert, read_known, read_pair_names
+from emea.formats import convert, read_graph, read_known, read_pair_names
 from emea.formats._meant import meant
 
 SOURCE = graph_of([f"http://source.org/{number}" for number in range(100)])
@@ -91,6 +91,23 @@ def test_headers_of_others(tmp_path: Path, header: tuple[str, str]) -> None:
 def test_triples_are_not_pairs_whatever_their_header(tmp_path: Path) -> None:
     (tmp_path / "graph.tsv").write_text("subject\tpredicate\tobject\na\tr\tb\n")
     assert "1 triples" in convert(tmp_path / "graph.tsv", tmp_path / "graph.nt.tsv")
+
+
+def test_entities_may_have_columns_that_pairs_have_elsewhere(tmp_path: Path) -> None:
+    rows = [f"f{number},Oslo,Rome,{number * 7}" for number in range(9)]
+    (tmp_path / "flights.csv").write_text("\n".join(["id,from,to,price", *rows]) + "\n")
+    assert read_graph(tmp_path / "flights.csv").literals.num_rows == 27
+    (tmp_path / "flights.csv").write_text("from,to\nOslo,Rome\n")
+    with pytest.raises(InputError, match=r"holds pairs; expected a graph"):
+        read_graph(tmp_path / "flights.csv")
+
+
+def test_decisions_saved_with_semicolons(tmp_path: Path) -> None:
+    header, rows = "decision;source_label;confidence;source;target", [";".join(("yes", "a, b", "0,5", *pair(1)))]
+    (tmp_path / "pairs.csv").write_text("\n".join([header, *rows, ";".join(("no", "c", "0,9", *pair(2)))]) + "\n")
+    task = read_known(tmp_path / "pairs.csv", SOURCE, TARGET)
+    assert link_names(task.seeds, task) == {pair(1)}
+    assert link_names(task.exclusions, task) == {pair(2)}
 
 
 def test_a_negated_mapping_is_an_exclusion_also_in_a_plain_table(tmp_path: Path) -> None:

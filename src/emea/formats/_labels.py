@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
+from emea.formats._selection import TYPE
 
 LABELS = (  # the best first
     "http://www.w3.org/2000/01/rdf-schema#label",
@@ -20,7 +21,7 @@ LABELS = (  # the best first
     "http://purl.org/dc/terms/title",
 )
 LAST_PARTS = ("label", "preflabel", "name", "title")  # of other attributes that hold labels, the best first
-TYPES = ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type", "type")
+TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
 LAST = r"^.*[/#:]([^/#:]+)[/#:]*$"

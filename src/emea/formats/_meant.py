@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.formats._labels import last_parts
+from emea.formats._selection import expanded
 
 NEIGHBOURS = 500  # names to compare on each side of where an unknown name would be
 MANY = 1000  # names with the same last part, beyond which it says nothing
@@ -27,7 +28,7 @@ def meant(name: str, entities: pa.Array) -> str | None:
 
 def _spellings(name: str) -> Iterator[str]:
     """Other ways to write the same name."""
-    bare = name.strip().strip("<>\"'")
+    bare = expanded(name.strip().strip("<>\"'"))
     for scheme, other in (("", ""), ("http://", "https://"), ("https://", "http://")):
         if bare.startswith(scheme):
             same = other + bare.removeprefix(scheme)

@@ -56,7 +56,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if not first:
             return GraphColumns().build()
         headed = _names_some(first[0], TRIPLE_HEADER)
-        if not headed and _header_order(first[0], PAIR_HEADER, 2):
+        if not headed and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
@@ -88,7 +88,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         for _, row in _rows(path):
             if _header_order(row, TRIPLE_HEADER, 3):
                 return False
-            if _header_order(row, PAIR_HEADER, 2):
+            if _heads_pairs(row):
                 return True
             return len(row) == 2 or (len(row) in (3, 4) and FRACTION.fullmatch(row[2]) is not None)
         return False
@@ -200,6 +200,13 @@ def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int 
     given = _column_names(row, header)
     is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
     return [header.index(name) if name in header else None for name in given] if is_header else []
+
+
+def _heads_pairs(row: Row) -> bool:
+    """Whether a row is the header of pairs and of nothing else: entities may have columns such as from and to."""
+    plain = {cell.strip().lower() for cell in row}
+    only = all(name in PAIR_HEADER for name in _column_names(row, PAIR_HEADER))
+    return bool(_header_order(row, PAIR_HEADER, 2)) and (only or {"source", "target"} <= plain)
 
 
 def _names_some(row: Row, header: tuple[str, ...]) -> bool:

@@ -73,7 +73,7 @@ def _open(outcome: Outcome) -> np.ndarray:
     if outcome.absence is not None:  # judged by values
         found = describe(task.source, prepared.values[0], evidence).linkable.copy()
     else:
-        found = np.ones(len(task.source.entities), dtype=bool) if evidence.anonymous else ~unnamed(task.source)
+        found = task.source.linkable.numpy() & (evidence.anonymous | ~unnamed(task.source))
     alone = task.unmatched.source[task.unmatched.source >= 0]
     for linked in (outcome.alignment.source, task.seeds.source, alone):
         found[linked.cpu().numpy()] = False

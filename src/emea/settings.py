@@ -38,10 +38,7 @@ class EvidenceSettings(PluginSettings):
     )
     most_holders: int = Field(1000, ge=1, description="ignore values held by more entities than this")
     least_likeness: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="least mean of trigram cosine and edit ratio of similar strings",
+        0.5, ge=0, le=1, description="least mean of trigram cosine and edit ratio of similar strings"
     )
     tolerance: float = Field(
         1e-3, gt=0, description="largest relative difference of similar numbers, not both integers"
@@ -112,9 +109,7 @@ class CompatibilitySettings(PluginSettings):
     none: float = Field(0.1, ge=0, description='a pair beats "none" if its factors exceed this')
     sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined, each time from q_Θ · q*")
     last_say: float = Field(
-        0.2,
-        ge=0,
-        description="exponent of q* in the final beliefs; the encoder learned from it, too",
+        0.2, ge=0, description="exponent of q* in the final beliefs; the encoder learned from it, too"
     )
     abstain: bool = Field(True, description='allow "none" as an answer; if false, one of the candidates is right')
 
@@ -139,10 +134,14 @@ class EMSettings(PluginSettings):
 
 
 class MatchingSettings(PluginSettings):
-    """Counterparts → one-to-one alignment."""
+    """Counterparts → alignment."""
 
+    cardinality: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] = Field(
+        "one-to-one", description="many-to-one: several sources may be linked to one target; and so on"
+    )
     method: Literal["mutual", "one_to_one", "transport"] = Field(
-        "mutual", description="mutually best pairs, the heaviest one-to-one set, or transport followed by mutually best"
+        "mutual",
+        description="one-to-one: mutually best pairs, the heaviest set, or transport followed by mutually best",
     )
     minimum: float = Field(0.5, ge=0, le=1, description='links with lower confidence become "none"')
     precision: float | None = Field(

@@ -235,10 +235,10 @@ class Candidates:
         """Whether each pair is one of the links, [pairs] bool."""
         return torch.isin(self.keys(), links.keys(self.targets))
 
-    def touches(self, links: Links) -> Tensor:
+    def touches(self, links: Links, by_source: bool = True, by_target: bool = True) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""
         source, target = (self.cosine.new_zeros(size + 1, dtype=torch.bool) for size in (self.sources, self.targets))
-        source[links.source] = target[links.target] = True
+        source[links.source], target[links.target] = by_source, by_target
         return source[self.source] | target[self.target]
 
     def swap(self) -> Candidates:
@@ -281,7 +281,7 @@ class Counterparts:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """The found links, one-to-one, each with the confidence that it is right."""
+    """The found links, one-to-one unless the cardinality says otherwise, each with the confidence that it is right."""
 
     source: Tensor  # [links] int64
     target: Tensor  # [links] int64

@@ -138,10 +138,14 @@ class EMSettings(PluginSettings):
 
 
 class MatchingSettings(PluginSettings):
-    """Counterparts → one-to-one alignment."""
+    """Counterparts → alignment."""
 
+    cardinality: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] = Field(
+        "one-to-one", description="many-to-one: several sources may be linked to one target; and so on"
+    )
     method: Literal["mutual", "one_to_one", "transport"] = Field(
-        "mutual", description="mutually best pairs, the heaviest one-to-one set, or transport followed by mutually best"
+        "mutual",
+        description="one-to-one: mutually best pairs, the heaviest set, or transport followed by mutually best",
     )
     minimum: float = Field(0.5, ge=0, le=1, description='links with lower confidence become "none"')
     precision: float | None = Field(

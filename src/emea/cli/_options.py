@@ -119,6 +119,13 @@ class OutputOptions:
     """What to write, and where."""
 
     folder: Out = Path("run")
+    cardinality: Annotated[
+        Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] | None,
+        typer.Option(
+            help="Links that an entity may have; default one-to-one. With many-to-one, several sources, such as "
+            "duplicates, may be linked to one target."
+        ),
+    ] = None
     min_confidence: Annotated[
         float | None, typer.Option(min=0, max=1, help="Drop links with lower confidence; default 0.5.")
     ] = None
@@ -217,8 +224,12 @@ def chosen_settings(
     if method.encoder is not None:
         given["em"] = {"encoder": method.encoder}
     if output is not None:
-        cuts = {"minimum": output.min_confidence, "precision": output.target_precision}
-        given["matching"] = {name: value for name, value in cuts.items() if value is not None}
+        wanted = {
+            "cardinality": output.cardinality,
+            "minimum": output.min_confidence,
+            "precision": output.target_precision,
+        }
+        given["matching"] = {name: value for name, value in wanted.items() if value is not None}
     chosen = load(method.preset, method.config, method.assignments or (), **given)
     if method.mode is not None:
         name = chosen.em.encoder

@@ -208,6 +208,8 @@ class Measured:
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].rglob("*") if path.is_file()
         )
         settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
+        if settings["matching"]["cardinality"] == "one-to-one":  # the only one when the first runs were stored
+            settings["matching"] = {key: each for key, each in settings["matching"].items() if key != "cardinality"}
         return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
 
     def runs(self, system: System, data: str, ratio: float | None) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from emea.contracts import (
 )
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
+from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
@@ -40,15 +41,16 @@ DECISIONS = ("decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # 
 def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     """The graph in a file or a folder of tables, in the format given by its suffix, or at an address."""
     place = location(place)
+    shown = without_password(place)
     source = graph_source(place)
-    _refuse_idle(reading, source, place)
+    _refuse_idle(reading, source, shown)
     if isinstance(source, GraphServer):
         found = source.fetch_graph(str(place), reading)
     else:
         found = source.read_graph(Path(place), reading)
     if not len(found.entities):
-        raise InputError(f"{place} is empty; expected at least one triple")
-    return select(found, reading, place)
+        raise InputError(f"{shown} is empty; expected at least one triple")
+    return select(found, reading, shown)
 
 
 def location(place: object) -> str | Path:
@@ -69,7 +71,8 @@ def graph_source(place: str | Path) -> GraphReader | GraphServer:
     scheme = place.partition("://")[0].lower()
     known = {each: server for server in _formats() if isinstance(server, GraphServer) for each in server.schemes}
     if scheme not in known:
-        raise InputError(f"{place}: found the scheme '{scheme}', expected a file or one of {', '.join(sorted(known))}")
+        listed = ", ".join(sorted(known))
+        raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {listed}")
     return known[scheme]
 
 

@@ -72,11 +72,26 @@ def array_of(values: Iterable[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values], pa.large_string())
 
 
+def holds_bytes(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds bytes that are no text."""
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        return False
+    try:
+        column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
 def _text(values: pa.Array, place: str) -> tuple[pa.Array, str]:
     """Text, null where there is none, and the datatype."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return _text(values.dictionary_decode(), place)
+    if isinstance(kind, pa.UuidType):
+        return pa.array([None if each is None else str(each) for each in values.to_pylist()], pa.large_string()), STRING
+    if pa.types.is_float16(kind):  # for which Arrow has no arithmetic
+        return _numbers(values.cast(pa.float32()))
     if pa.types.is_null(kind):
         return values.cast(pa.large_string()), STRING
     if pa.types.is_floating(kind):

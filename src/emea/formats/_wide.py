@@ -16,17 +16,15 @@ import pyarrow.compute as pc
 from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, SettingsError
-from emea.formats._cells import Cells, cells, flattened
+from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
+from emea.formats._keys import ID_NAMES, NOTHING, Declared, as_ids, is_id_name, refers
 from emea.formats._selection import TYPE
 
-ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
-ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
 LISTED = 12  # columns that a message lists
-Declared = Mapping[tuple[str, str], str]  # (table, column) → the table whose ids the column holds
-NOTHING: Declared = {}
+INTEGER = f"{XSD}integer"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +46,15 @@ class TableReader(GraphReader):
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables in a file, by name."""
 
-    def references(self, path: Path) -> Declared:  # noqa: ARG002 - for databases
-        """Which columns refer to which tables, if the file says so."""
-        return {}
+    def declared(self, path: Path) -> Declared:  # noqa: ARG002 - for databases
+        """Which columns identify rows and which refer to other tables, if the file says so."""
+        return NOTHING
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph whose entities are the rows of all tables in a file."""
         if reading.table == "triples":
             raise SettingsError(f"found --table triples for {path}, expected rows: {self.description} hold entities")
-        return rows_graph(self.read_tables(path), path, reading, self.references(path))
+        return rows_graph(self.read_tables(path), path, reading, self.declared(path))
 
 
 def rows_table(path: Path, rows: Iterator[tuple[int, list[str]]], separator: str) -> pa.Table:
@@ -83,7 +81,9 @@ def rows_graph(
     """The graph of tables whose rows are entities. Several tables give their names to the rows as types, and before
     their ids; a single table's rows are named by their ids alone."""
     notes: list[str] = []
-    sheets = [_sheet(name, flattened(table), place, reading, notes) for name, table in tables.items()]
+    sheets = [
+        _sheet(name, flattened(table), place, reading, notes, declared=declared) for name, table in tables.items()
+    ]
     if not sheets:
         raise InputError(f"{place} holds no table, expected at least one")
     links = _references(sheets, declared, notes, place)
@@ -93,21 +93,29 @@ def rows_graph(
     return replace(graph, notes=tuple(notes))
 
 
-def _sheet(name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str]) -> Sheet:
+def _sheet(
+    name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str], *, declared: Declared
+) -> Sheet:
     """The table with its id column found or as named."""
     shown = f"{place}, table {name}" if Path(str(place)).stem != name else str(place)
     duplicated = sorted({each for each in table.column_names if table.column_names.count(each) > 1})
     if duplicated:
         raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")
-    key = _id_column(name, table, reading.id_column, shown)
+    unreadable = [each for each in table.column_names if holds_bytes(table[each])]
+    if unreadable:
+        notes.append(f"{shown}: columns of bytes that are no text are left out: {', '.join(unreadable[:LISTED])}")
+        table = table.drop_columns(unreadable)
+    stated = declared.keys.get(name) if reading.id_column is None else None
+    key = stated if stated in table.column_names else _id_column(name, table, reading.id_column, shown)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
     if key is None:
         notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
         ids = pa.array(np.arange(1, table.num_rows + 1)).cast(pa.large_string())
         return Sheet(name, ids, None, columns)
     ids = columns[key].single()
-    named = reading.id_column is not None or _is_id_name(key, name)
-    if named:
+    made_up = key == stated and columns[key].datatype == INTEGER  # numbers that a database made up say nothing
+    named = reading.id_column is not None or is_id_name(key, name) or made_up
+    if named and (name, key) not in declared.references:
         del columns[key]
     notes.append(f"{shown}: its rows are entities, named by the column '{key}'; --id-column names another")
     lost, repeated = ids.null_count, len(ids) - ids.null_count - len(pc.unique(ids.drop_null()))
@@ -131,34 +139,10 @@ def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> st
             listed = ", ".join(columns[:LISTED]) + (" …" if len(columns) > LISTED else "")
             raise InputError(f"{shown}: found the columns {listed}, expected one named {wanted} (--id-column)")
         return str(match[0])
-    likely: list[str] = [each for each in columns if _is_id_name(each, name)]
+    likely: list[str] = [each for each in columns if is_id_name(each, name)]
     likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
     every: list[str] = [*likely, *columns[:1]]
     return next((each for each in every if _identifies(table[each])), None)
-
-
-def _is_id_name(column: str, table: str) -> bool:
-    return column.strip().lower() in ID_NAMES or _stem(column) in _singulars(table)
-
-
-def _refers(column: str, sheet: Sheet, own: bool) -> bool:
-    """Whether a column is named after a table: country, country_id, birth_country_id or countryId after countries; or
-    a parent in the same one."""
-    stem = _stem(column)
-    return any(stem == name or stem.endswith(f"_{name}") for name in _singulars(sheet.name)) or (
-        own and stem == "parent"
-    )
-
-
-def _stem(column: str) -> str:
-    """A column's name without what marks it as one of ids."""
-    plain = column.strip().lower().replace(" ", "_")
-    return next((plain.removesuffix(ending) for ending in ID_ENDING if plain.endswith(ending)), plain)
-
-
-def _singulars(table: str) -> set[str]:
-    name = table.lower().rpartition(".")[2]
-    return {name, name.removesuffix("s"), name.removesuffix("es"), name.removesuffix("ies") + "y"} - {""}
 
 
 def _identifies(column: pa.ChunkedArray) -> bool:
@@ -171,14 +155,21 @@ def _identifies(column: pa.ChunkedArray) -> bool:
 def _references(
     sheets: list[Sheet], declared: Declared, notes: list[str], place: str | Path
 ) -> dict[tuple[str, str], Sheet]:
-    """Which columns hold ids of which table."""
+    """Which columns hold ids of which table. Cells that refer to rows by another column become ids."""
     found, by_name = {}, {sheet.name: sheet for sheet in sheets}
+    ids: list[tuple[Sheet, str, Cells]] = []
     for sheet in sheets:
         for column, held in sheet.columns.items():
-            target = by_name.get(declared.get((sheet.name, column), ""))
-            target = target or next((other for other in sheets if _points(column, held, other, other is sheet)), None)
-            if target is not None and column != sheet.key:
+            other, by = declared.references.get((sheet.name, column), ("", ""))
+            target = by_name.get(other)
+            if target is None and column != sheet.key:
+                target = next((each for each in sheets if _points(column, held, each, each is sheet)), None)
+            if target is not None:
                 found[sheet.name, column] = target
+                if target.name == other and by in target.columns:
+                    ids.append((sheet, column, as_ids(held, target.ids, target.columns[by])))
+    for sheet, column, held in ids:
+        sheet.columns[column] = held
     if found:
         listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
         notes.append(f"{place}: columns that hold ids are relations: {listed}")
@@ -193,7 +184,7 @@ def _points(column: str, held: Cells, other: Sheet, own: bool) -> bool:
     distinct = pc.unique(held.text)
     if len(distinct) < 2:
         return False
-    if not _refers(column, other, own) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
+    if not refers(column, other.name, own=own) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
         return False
     return float(pc.mean(pc.is_in(distinct, other.ids).cast(pa.float64())).as_py()) >= POINTING
 

@@ -122,9 +122,9 @@ class Inputs(BaseModel):
         return task, reference, detected
 
     def table(self) -> dict[str, Any]:
-        """The table `run`."""
-        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {
-            "split": self.split,
-            "top_k": self.top_k,
-            "with_seeds": self.with_seeds,
-        }
+        """The table `run`; passwords of servers are not kept."""
+        from emea.formats import without_password
+
+        kept = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        kept |= {name: str(without_password(kept[name])) for name in ("source", "target") if name in kept}
+        return kept | {"split": self.split, "top_k": self.top_k, "with_seeds": self.with_seeds}

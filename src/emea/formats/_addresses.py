@@ -1,0 +1,55 @@
+"""Addresses of servers, and their passwords, which are never shown or kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+SECRET = ("password", "sslpassword")  # parameters that PostgreSQL knows
+
+
+@dataclass(frozen=True)
+class Address:
+    """The parts of an address."""
+
+    scheme: str
+    user: str
+    password: str | None
+    place: str  # host, port and path
+    parameters: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parse(cls, address: str) -> Address:
+        """The parts. In a database's address, a password may hold slashes and at signs as they are: what follows the
+        last at sign is its place."""
+        scheme, _, rest = address.partition("://")
+        on_web = scheme.lower() in ("http", "https")
+        host, slash, path = rest.partition("/") if on_web else (rest, "", "")
+        login, _, host = host.rpartition("@")
+        place, _, query = (host + slash + path).partition("?")
+        user, colon, password = login.partition(":")
+        parameters = tuple(parse_qsl(query, keep_blank_values=True))
+        return cls(scheme.lower(), unquote(user), unquote(password) if colon else None, place, parameters)
+
+    def text(self, *, secret: bool) -> str:
+        """The address, with or without the secrets in it."""
+        login = quote(self.user, safe="")
+        if secret and self.password is not None:
+            login += ":" + quote(self.password, safe="")
+        kept = [(name, value) for name, value in self.parameters if secret or name.lower() not in SECRET]
+        query = urlencode(kept, safe=":/", quote_via=quote)
+        return f"{self.scheme}://" + (f"{login}@" if login else "") + self.place + (f"?{query}" if query else "")
+
+
+def without_password(place: str | Path) -> str | Path:
+    """An address without the password in it; a path as it is.
+
+    >>> without_password("postgresql://reader:secret@example.org/world?schema=a&password=secret")
+    'postgresql://reader@example.org/world?schema=a'
+    """
+    if not isinstance(place, str) or "://" not in place:
+        return place
+    parts = Address.parse(place)
+    secret = parts.password is not None or any(name.lower() in SECRET for name, _ in parts.parameters)
+    return parts.text(secret=False) if secret else place

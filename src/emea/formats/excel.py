@@ -1,0 +1,128 @@
+"""Excel workbooks: every sheet with a header row is a table."""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+from xml.etree.ElementTree import ParseError
+
+import pyarrow as pa
+
+from emea.contracts import PLAIN, Reading
+from emea.data import Graph
+from emea.errors import InputError, SettingsError
+from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes
+from emea.formats._values import typed_table
+from emea.formats._wide import TableReader, rows_graph
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+Row = tuple[object, ...]
+ERRORS = {"#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}  # what a formula came to
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, ParseError, UnicodeError, EOFError, OSError, MemoryError, RuntimeError),
+    *(KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError),  # the library's, on broken files
+)
+
+
+class Excel(TableReader):
+    """The header is the first row with at least two cells."""
+
+    description: ClassVar[str] = "Excel workbooks (.xlsx)"
+    suffixes: ClassVar[tuple[str, ...]] = (".xlsx",)
+    choices: ClassVar[tuple[str, ...]] = ("id_column",)
+
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The sheets that are tables."""
+        return _tables(path)[0]
+
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
+        """The graph whose entities are the rows of all sheets."""
+        tables, others = _tables(path)
+        if not tables:
+            found = f"only {', '.join(others)}" if others else "nothing"
+            raise InputError(f"{path}: found {found}, expected a sheet with a header row and rows below it")
+        graph = rows_graph(tables, path, reading)
+        notes = [f"{path}: the sheet {name} is no table with a header row and is left out" for name in others]
+        return replace(graph, notes=(*notes, *graph.notes))
+
+
+def _tables(path: Path) -> tuple[dict[str, pa.Table], list[str]]:
+    """The sheets that are tables, and the names of others that are not empty."""
+    found, others = {}, []
+    with _opened(path) as workbook:
+        for sheet in workbook.worksheets:
+            sheet.reset_dimensions()  # which a file may state wrongly
+            rows = (_plain(row) for row in sheet.iter_rows(values_only=True))
+            filled = (row for row in rows if any(cell is not None for cell in row))
+            table, empty = _table(filled)
+            if table is not None:
+                found[sheet.title] = table
+            elif not empty:
+                others.append(sheet.title)
+    return found, others
+
+
+def _table(rows: Iterator[Row]) -> tuple[pa.Table | None, bool]:
+    """The table below the header, or None; and whether there was no row at all."""
+    empty = True
+    for row in rows:
+        empty = False
+        if sum(cell is not None for cell in row) > 1:
+            break
+    else:
+        return None, empty
+    width = max(number for number, cell in enumerate(row, 1) if cell is not None)
+    names = [_name(cell, number) for number, cell in enumerate(row[:width], 1)]
+    table = typed_table(names, ((*below, *[None] * (width - len(below)))[:width] for below in rows))
+    unnamed = [name for name, cell in zip(names, row, strict=False) if cell is None and not _holds_any(table[name])]
+    return (table.drop_columns(unnamed) if table.num_rows else None), False
+
+
+def _holds_any(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count < len(column))
+
+
+def _name(cell: object, number: int) -> str:
+    """The name of a column, on one line."""
+    return " ".join(str(cell).split()) if cell is not None else f"column {number}"
+
+
+def _plain(row: Sequence[object]) -> Row:
+    """The cells, without empty texts and errors."""
+    return tuple(None if isinstance(cell, str) and (cell in ERRORS or not cell.strip()) else cell for cell in row)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Workbook]:
+    """The workbook, with the last values of its formulas."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise SettingsError(f"{path} needs openpyxl to be read: pip install 'emea[excel]'") from error
+    with open_bytes(path) as raw, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles and the like
+        try:
+            file = io.BytesIO(raw.read())
+            _refuse_bombs(file, path)
+            with closing(load_workbook(file, read_only=True, data_only=True)) as workbook:
+                yield workbook
+        except UNREADABLE as error:
+            reason = one_line(str(error))
+            raise InputError(f"{path} cannot be read: {reason}; expected an Excel workbook (.xlsx)") from error
+
+
+def _refuse_bombs(file: io.BytesIO, path: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        expanded, packed = sum(part.file_size for part in archive.infolist()), len(file.getbuffer())
+    if expands_too_far(expanded, packed):
+        found = f"{expanded:,} bytes in {packed:,} compressed bytes"
+        raise InputError(f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many")

@@ -1,0 +1,129 @@
+"""JSON records: one a line (.jsonl, .ndjson), or an array of them (.json)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from emea.errors import InputError
+from emea.formats._cells import DEEPEST
+from emea.formats._columns import CHUNK
+from emea.formats._files import decoded_lines, numbered_lines, suffix
+from emea.formats._values import typed, united
+from emea.formats._wide import TableReader
+
+KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class JSONLines(TableReader):
+    """Nested records become columns such as address.city; a list is several values."""
+
+    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson) or in an array (.json)"
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+    choices: ClassVar[tuple[str, ...]] = ("id_column",)
+
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The table of all records, named like the file."""
+        columns: dict[str, _Column] = {}
+        count = 0
+        for place, record in _array(path) if suffix(path) == ".json" else _lines(path):
+            if not isinstance(record, dict):
+                found = KINDS.get(type(record), "a number")
+                raise InputError(f"{place}: found {found}, expected a record in braces")
+            try:
+                for name, value in _values(record, "", 0):
+                    columns.setdefault(name, _Column()).add(count, value)
+            except ValueError as error:
+                raise InputError(f"{place}: {error}") from error
+            count += 1
+        return {path.name.partition(".")[0]: pa.table({name: each.build(count) for name, each in columns.items()})}
+
+
+class _Column:
+    """The values of a field, and the records they belong to."""
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._values: list[object] = []
+        self._parts: list[pa.Array] = []
+
+    def add(self, row: int, value: object) -> None:
+        """Add a value of a record."""
+        self._rows.append(row)
+        self._values.append(value)
+        if len(self._values) == CHUNK:
+            self._pack()
+
+    def build(self, count: int) -> pa.ChunkedArray:
+        """The column for this many records: of single values, or of lists if a record has several."""
+        self._pack()
+        values, rows = united(self._parts).combine_chunks(), np.array(self._rows)
+        sizes = np.bincount(rows, minlength=count)
+        if sizes.max() > 1:
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(offsets), values)])
+        place = np.zeros(count, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        return pa.chunked_array([values.take(pa.array(place, mask=sizes == 0))])
+
+    def _pack(self) -> None:
+        self._parts.append(typed(self._values))
+        self._values = []
+
+
+def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]]:
+    """The values in a record with the names of their fields."""
+    if depth > DEEPEST:
+        raise ValueError(f"found records nested more than {DEEPEST} levels deep, expected fewer")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _values(inner, f"{name}.{key}" if name else key, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _values(inner, name, depth + 1)
+    elif value is not None:
+        for text in (name, value):
+            if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
+                raise ValueError(f"found {text[:50]!a}, half a character, expected text in Unicode")
+        yield name, value
+
+
+def _lines(path: Path) -> Iterator[tuple[str, object]]:
+    """The records of a file with one a line, and where they stand."""
+    for number, line in numbered_lines(path):
+        if line.strip():
+            yield f"{path}, line {number}", _parsed(line, path, number)
+
+
+def _array(path: Path) -> Iterator[tuple[str, object]]:
+    """The records of an array, and where they stand."""
+    found = _parsed("".join(decoded_lines(path)), path, 1)
+    if isinstance(found, dict) and {"@context", "@graph"} & found.keys():
+        raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
+    if not isinstance(found, list):
+        kind = KINDS.get(type(found), "a number")
+        raise InputError(f"{path}: found {kind}, expected an array of records; one record a line is .jsonl")
+    for number, record in enumerate(found, 1):
+        yield f"{path}, record {number}", record
+
+
+def _parsed(text: str, path: Path, first: int) -> object:
+    """A value in JSON that begins on a line."""
+    try:
+        return json.loads(text, parse_constant=_absent)
+    except json.JSONDecodeError as error:
+        line, column = first + error.lineno - 1, error.colno
+        raise InputError(f"{path}, line {line}, column {column}: {error.msg}; expected JSON") from error
+    except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
+        raise InputError(f"{path}, line {first}: found JSON that is too deep or too long, expected records") from error
+
+
+def _absent(_: str) -> None:
+    """What JSON has no word for, such as NaN."""

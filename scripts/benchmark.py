@@ -288,7 +288,7 @@ def main() -> None:
         write_triples(triples)
         reading = measure(sys.executable, "-c", READ, str(triples), str(TRIPLES))
         found: dict[str, Any] = {"reading": reading}
-        found["demo"] = measure(EMEA, "demo", "--json", "--out", f"{folder}/demo")
+        found["demo"] = measure(EMEA, "demo", "--structure", "--json", "--out", f"{folder}/demo")
         found["world"] = measure(sys.executable, "-c", WORLD)
         found["alone"] = measure(sys.executable, "-c", WORLD, *ALONE)
         by_case = {}

@@ -87,7 +87,13 @@ def test_decisions_of_a_run_are_learned_from(graphs: tuple[Path, Path], tmp_path
     assert len(second) > 25
     assert table(tmp_path / "second" / "seeds.tsv")["source"].to_pylist() == ["a1"]
     done = command("align", *given[:2], "--decisions", "second", "--out", "third", folder=tmp_path, code=2)
-    assert "second holds no decisions; expected a file decisions.sssom.tsv or decisions.tsv in it" in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "with no decision; expected yes or no in the column decision" in said
+    assert "alignment.review.tsv: found no pairs, only" in said
+    (tmp_path / "nothing").mkdir()
+    done = command("align", *given[:2], "--decisions", "nothing", "--out", "third", folder=tmp_path, code=2)
+    names = "decisions.sssom.tsv or decisions.tsv or alignment.review.tsv"
+    assert f"nothing holds no decisions; expected a file {names} in it" in " ".join(done.stderr.split())
 
 
 def test_a_precision_is_promised_or_not(graphs: tuple[Path, Path], tmp_path: Path) -> None:

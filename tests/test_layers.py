@@ -27,10 +27,10 @@ FLOORS = [  # of folders, from the top
     {"formats", "engine", "kernels"},
 ]
 APART = {"examples"}  # stands on formats and is read by cli and runs
-FRONT = {"", "__main__"}  # above all floors
+FRONT = {"", "__main__", "result"}  # above all floors
 RANK = {room: rank for rank, floor in enumerate(FLOORS) for room in floor}
 RANK |= {room: len(FLOORS) + rank for rank, room in enumerate(GROUND)}
-RANK |= {"examples": RANK["formats"] - 0.5}
+RANK |= {"examples": RANK["formats"] - 0.5, "result": -1}
 LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines
 PLUGINS = {"encoders", "rules", "baselines", "formats", "reproduce"}  # one a file, which do not import each other
 
@@ -69,7 +69,7 @@ def room(module: str) -> str:
 
 def test_the_package_shows_the_architecture() -> None:
     files = {path.name for path in PACKAGE.iterdir() if path.is_file()}
-    assert files == {"__init__.py", "__main__.py", "py.typed", *(f"{name}.py" for name in GROUND)}
+    assert files == {"__init__.py", "__main__.py", "result.py", "py.typed", *(f"{name}.py" for name in GROUND)}
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set().union(*FLOORS) | APART
     assert all(any(folder.glob("*.py")) for folder in map(PACKAGE.joinpath, folders)), "a room that is empty"

@@ -1,5 +1,6 @@
 """A run that is killed, at any moment, goes on to the same bytes."""
 
+import io
 import json
 import os
 import random
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from emea.cli import main
 from emea.data import Links, Task
 from emea.errors import InputError
 from emea.evidence.prepared import prepare
@@ -127,6 +130,89 @@ def test_interrupted_from_the_keyboard_says_how_to_go_on(
     assert process.returncode == 130, rest
     assert "emea align --resume --out run" in rest
     assert (tmp_path / "run" / CHECKPOINT).exists()
+
+
+class Case:
+    """A run by the command line, called in this process, that a round interrupts."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.monkeypatch = folder, monkeypatch
+        for side in ("a", "b"):
+            rows = [f"{side}{number}\tnext\t{side}{number * number % 31}" for number in range(60)]
+            (folder / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail", *rows]) + "\n")
+        (folder / "seeds.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(30)))
+        (folder / "fewer.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(20)))
+
+    def align(self, *more: str, seeds: str = "seeds.tsv", rounds: int = 3, code: int = 0) -> str:
+        """What the command says."""
+        files = [str(self.folder / name) for name in ("a.tsv", "b.tsv", seeds)]
+        asked = ["align", *files[:2], "--seeds", files[2], "--set", f"em.rounds={rounds}", "--evidence", "structure"]
+        return self.command(*asked, "--device", "cpu", *more, code=code)
+
+    def command(self, *arguments: str, code: int = 0) -> str:
+        """What a command says, in one line."""
+        self.monkeypatch.chdir(self.folder)
+        self.monkeypatch.setattr(sys, "argv", ["emea", *arguments])
+        said = io.StringIO()
+        with redirect_stderr(said), redirect_stdout(said), pytest.raises(SystemExit) as ended:
+            main()
+        assert int(ended.value.code or 0) == code, said.getvalue()
+        return " ".join(said.getvalue().split())
+
+    def interrupt(self, out: str, after: int = 1) -> None:
+        """A run that is interrupted from the keyboard after a round."""
+        write = Checkpoint.write
+
+        def stop(saved: Checkpoint, folder: Path, task: Task) -> None:
+            write(saved, folder, task)
+            if saved.state.done == after + 1:
+                raise KeyboardInterrupt
+
+        with self.monkeypatch.context() as patched:
+            patched.setattr(Checkpoint, "write", stop)
+            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, code=130)
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
+    return Case(tmp_path, monkeypatch)
+
+
+def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> None:
+    case.align("--out", "whole")
+    case.interrupt("run")
+    said = case.align("--resume", "--out", "run")
+    assert "round 2/3" in said
+    assert "round 1/3" not in said
+    for name in ("alignment.tsv", "candidates.tsv", "rounds.jsonl"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
+
+
+def test_another_command_with_resume_is_told_the_difference(case: Case, tmp_path: Path) -> None:
+    case.interrupt("run")
+    before = (tmp_path / "run" / CHECKPOINT).read_bytes()
+    said = case.align("--resume", "--out", "run", rounds=4, code=2)
+    assert "the interrupted run in run has em.rounds = 3, found em.rounds = 4; expected the same options" in said
+    said = case.align("--resume", "--out", "run", seeds="fewer.tsv", code=2)
+    assert f"has seeds = {tmp_path}/seeds.tsv, found seeds = {tmp_path}/fewer.tsv;" in said
+    said = case.align("--resume", "--out", "run", "--target-precision", "0.9", code=2)
+    assert "has no matching.precision, found matching.precision = 0.9;" in said
+    assert (tmp_path / "run" / CHECKPOINT).read_bytes() == before
+    case.command("align", "--resume", "--out", "run", "--quiet")
+    assert finished(tmp_path / "run")
+
+
+def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_path: Path) -> None:
+    case.interrupt("run")
+    said = case.align("--out", "run", code=2)
+    advice = "continue with --resume, or start over with --force"
+    assert said == f"error: run holds an interrupted run (round 2 of 3); {advice}"
+    (tmp_path / "run" / CHECKPOINT).unlink()
+    assert "interrupted run (round 0 of 3)" in case.align("--out", "run", code=2)
+    case.align("--out", "run", "--force")
+    assert finished(tmp_path / "run")
+    assert "already holds a run; give --force" in case.align("--out", "run", code=2)
 
 
 def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:

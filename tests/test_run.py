@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -19,6 +21,7 @@ import emea
 from emea.cli import main
 from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
+from emea.formats import read_pair_names
 from emea.runs.finished import evaluate_run
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
@@ -90,16 +93,18 @@ def table(path: Path) -> pyarrow.Table:
 def test_the_folder_holds_what_it_should(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names == {
-        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "candidates.tsv", "relations.tsv",
-        "relations.sssom.tsv", "rounds.jsonl", "summary.json",
-        "seeds.tsv",
+        "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "alignment.review.tsv", "unlinked.tsv",
+        "candidates.tsv", "relations.tsv", "relations.sssom.tsv", "rounds.jsonl", "summary.json", "seeds.tsv",
         "settings.toml", "timings.jsonl",
     }  # fmt: skip
 
 
 def test_links_are_one_to_one_and_without_seeds(finished: Path) -> None:
     links, seeds = table(finished / "alignment.tsv"), table(finished / "seeds.tsv")
-    assert links.column_names == ["source", "target", "confidence", "similarity"]
+    labelled = ["source_label", "target_label", "source_type", "target_type", "cardinality"]
+    assert links.column_names == ["source", "target", "confidence", "similarity", *labelled]
+    assert set(links["cardinality"].to_pylist()) == {"1:1"}
+    assert links["source_label"].to_pylist().count("") < links.num_rows / 10
     assert links.num_rows > 100
     for side in ("source", "target"):
         found = links[side].to_pylist()
@@ -109,6 +114,80 @@ def test_links_are_one_to_one_and_without_seeds(finished: Path) -> None:
     assert len((finished / "alignment.nt").read_text().splitlines()) == links.num_rows
     mappings = sssom_pydantic.read(finished / "alignment.sssom.tsv")[0]
     assert len(mappings) == links.num_rows
+    assert [mapping.subject.name or "" for mapping in mappings] == links["source_label"].to_pylist()
+    assert [mapping.object.name or "" for mapping in mappings] == links["target_label"].to_pylist()
+
+
+def test_every_source_is_linked_or_listed_with_a_reason(finished: Path) -> None:
+    alone = table(finished / "unlinked.tsv")
+    assert alone.column_names == ["source", "source_label", "candidate", "candidate_label", "probability", "why"]
+    linked = [table(finished / name)["source"].to_pylist() for name in ("alignment.tsv", "seeds.tsv")]
+    everything = sorted([*alone["source"].to_pylist(), *linked[0], *linked[1]])
+    assert everything == emea.read_graph(Path(GRAPHS[0])).entities.to_pylist()
+    phrases = {
+        re.sub(r"(?<=by ).*(?= with)|(?<=fits ).*(?= better)|\.\d+", "…", why) for why in alone["why"].to_pylist()
+    }
+    assert {"probably has no counterpart", "taken by … with …", "confidence … below …"} <= phrases
+    assert len(phrases) < 10
+    best = {
+        row["source"]: row["probability"] for row in table(finished / "candidates.tsv").to_pylist() if row["rank"] == 1
+    }
+    for row in alone.to_pylist():
+        assert row["why"] == "no candidate" or row["probability"] == pytest.approx(best[row["source"]], rel=1e-4)
+
+
+def test_the_links_can_be_reviewed(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    links = {row["source"]: row for row in table(finished / "alignment.tsv").to_pylist()}
+    lines = [line.split("\t") for line in (finished / "alignment.review.tsv").read_text().splitlines()]
+    header, rows = lines[0], lines[1:]
+    assert header[:4] == ["decision", "source_label", "target_label", "confidence"]
+    review = [dict(zip(header, row, strict=True)) for row in rows]
+    assert {row["source"]: row["target"] for row in review} == {row["source"]: row["target"] for row in links.values()}
+    doubt = [float(row["confidence"]) for row in review]
+    assert doubt == sorted(doubt)
+    assert all(row["other_target"] != row["target"] and not row["decision"] for row in review)
+    for place, said in ((0, "no"), (1, "yes"), (-1, "y")):
+        rows[place][0] = said
+    (tmp_path / "checked.tsv").write_text("".join("\t".join(line) + "\n" for line in (header, *rows)))
+    for option in ("--decisions", "--seeds"):
+        task, _, _ = Inputs(source=GRAPHS[0], target=GRAPHS[1], **{option[2:]: tmp_path / "checked.tsv"}).read()
+        assert {*task.names(task.seeds)[0].to_pylist()} == {review[1]["source"], review[-1]["source"]}
+        assert task.names(task.exclusions)[0].to_pylist() == [review[0]["source"]]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("settings.toml", "alignment.review.tsv"):
+        shutil.copy(finished / name, folder / name)
+    (tmp_path / "checked.tsv").rename(folder / "alignment.review.tsv")
+    done = command("align", *GRAPHS, "--out", "run", "--force", folder=tmp_path, code=2)
+    assert "alignment.review.tsv holds decisions that would be lost" in " ".join(done.stderr.split())
+
+
+def test_the_formats_of_the_alignment_are_chosen(finished: Path, tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        lines = [f'<http://{side}.org/{number}> <http://x.org/name> "number {number}" .' for number in range(20)]
+        (tmp_path / f"{side}.nt").write_text("\n".join(lines) + "\n")
+    asked = [word for name in ("ttl", "rdf", "csv", "parquet", "csv") for word in ("--format", name)]
+    command("align", "a.nt", "b.nt", *asked, "--quiet", *QUICK, folder=tmp_path)
+    files = {path.name for path in (tmp_path / "run").glob("alignment.*")} - {"alignment.review.tsv"}
+    assert files == {"alignment.tsv", "alignment.ttl", "alignment.rdf", "alignment.csv", "alignment.parquet"}
+    links = read_pair_names(tmp_path / "run" / "alignment.tsv").select(["source", "target"])
+    assert links.num_rows == 20
+    for name in files:
+        assert read_pair_names(tmp_path / "run" / name).select(["source", "target"]).equals(links), name
+    command("align", "--config", "run/settings.toml", "--out", "run", "--force", "--quiet", folder=tmp_path)
+    assert {path.name for path in (tmp_path / "run").glob("alignment.*")} == {*files, "alignment.review.tsv"}
+
+
+def test_a_few_unknown_seeds_are_skipped_unless_that_is_refused(pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "seeds.tsv").write_text(pairs[0].read_text() + "nobody\tnothing\n")
+    given = ["align", *GRAPHS, "--seeds", "seeds.tsv", "--dry-run", "--evidence", "structure", *QUICK]
+    done = command(*given, folder=tmp_path)
+    assert "warning: skipping 1 of 100 pairs with an unknown name" in " ".join(done.stderr.split())
+    assert "skipping" not in command(*given, "--quiet", folder=tmp_path).stderr
+    done = command(*given, "--strict-seeds", folder=tmp_path, code=2)
+    assert "line 101: found 'nobody', expected an entity of the source graph; --strict-seeds" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_blank_nodes_have_no_name_and_no_same_as(tmp_path: Path) -> None:
@@ -249,9 +328,24 @@ def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> 
         assert own["test targets"] - 0.05 < read["test targets"] <= own["test targets"]
 
 
+def test_evaluate_reads_folders_of_earlier_versions(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    path = tmp_path / "run" / "alignment.tsv"
+    lines = [line.split("\t")[:4] for line in path.read_text().splitlines()]
+    path.write_text("".join("\t".join(line) + "\n" for line in lines))
+    assert asdict(evaluate_run(tmp_path / "run", pairs[1])) == asdict(evaluate_run(finished, pairs[1]))
+
+
 def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path], tmp_path: Path) -> None:
-    shown = command("evaluate", str(finished), "--reference", str(pairs[1]), folder=tmp_path)
-    assert "precision" in shown.stdout
+    asked = ["evaluate", str(finished), "--reference", str(pairs[1])]
+    lines = command(*asked, folder=tmp_path).stdout.splitlines()
+    assert lines[1].startswith("against 890 true links that were not given; counted: links whose source")
+    assert lines[2].split() == ["links", "precision", "recall", "F1", "calibration", "error", "Hit@1"]
+    every = command(*asked, "--all", folder=tmp_path).stdout
+    main = lines[3].split()
+    assert len(lines) == 4
+    assert main[:5] in [line.split()[:5] for line in every.splitlines()]
+    assert f"all targets   probability  {main[5]}" in every
     as_json = command("evaluate", str(finished), "--reference", str(pairs[1]), "--json", folder=tmp_path)
     assert json.loads(as_json.stdout)["reference"] == 989 - 99
 
@@ -275,6 +369,10 @@ def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tm
         (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold require --data"),
         (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),
         (["align", *GRAPHS, "--set", "em.round=2"], "did you mean rounds"),
+        (
+            ["align", *GRAPHS, "--format", "xml"],
+            "--format: found 'xml', expected one of sssom, nt, ttl, rdf, csv, parquet",
+        ),
         (["align", *GRAPHS, "--preset", "slow"], "unknown preset 'slow'"),
         (["align", *GRAPHS, "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
         (["evaluate", "nowhere", "--reference", "x.tsv"], "nowhere is not a run folder"),
@@ -317,8 +415,8 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_public_names() -> None:
     public = {
         "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reference", "Result", "Round", "Settings",
-        "SettingsError", "Task", "align", "evaluate", "read", "read_benchmark", "read_decisions", "read_example",
-        "read_graph", "read_reference", "rounds",
+        "SettingsError", "Task", "align", "evaluate", "graph", "link", "profile", "read", "read_benchmark",
+        "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public
     assert public <= set(dir(emea))

@@ -13,6 +13,18 @@ from emea.presets import PRESETS
 from emea.runs.inputs import Inputs
 from emea.settings import Settings, load, read_config
 
+FEW = {
+    "em.rounds": 2,
+    "encoders.rrea.epochs": 3,
+    "encoders.rrea.more_epochs": 2,
+    "encoders.committee.alone": 1,
+    "encoders.committee.settings.rrea.epochs": 3,
+    "encoders.committee.settings.rrea.more_epochs": 2,
+    "encoders.committee.settings.dual_amn.epochs": 2,
+    "encoders.committee.settings.dual_amn.least_pairs": 16,
+}
+SHORT = [word for name, value in FEW.items() for word in ("--set", f"{name}={value}")]
+
 
 def test_each_layer_goes_over_the_last(tmp_path: Path) -> None:
     config = tmp_path / "settings.toml"
@@ -65,8 +77,34 @@ def test_files_that_are_no_settings(tmp_path: Path) -> None:
 def test_a_printed_preset_is_a_file_that_means_the_same(name: str, tmp_path: Path) -> None:
     printed = CliRunner().invoke(app, ["settings", "--preset", name])
     (tmp_path / "mine.toml").write_text(printed.stdout)
-    assert "device" not in read_config(tmp_path / "mine.toml")
+    assert read_config(tmp_path / "mine.toml") == PRESETS[name]
     assert load(config=tmp_path / "mine.toml").resolved() == load(name).resolved()
+
+
+@pytest.fixture
+def two_graphs(tmp_path: Path) -> Path:
+    """A folder with two small graphs that share names, and some seeds; names link what structure does not."""
+    for side in ("a", "b"):
+        rows = [f"{side}{number}\tnext\t{side}{number % 7}\tentity" for number in range(24)]
+        rows += [f"{side}{number}\tname\tnumber {number}\tliteral" for number in range(24)]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail\tkind", *rows]) + "\n")
+    (tmp_path / "seeds.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(4)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_run_with_a_printed_preset_is_the_run_with_the_preset(name: str, two_graphs: Path) -> None:
+    runner = CliRunner()
+    (two_graphs / "mine.toml").write_text(runner.invoke(app, ["settings", "--preset", name]).stdout)
+    graphs = [str(two_graphs / file) for file in ("a.tsv", "b.tsv")]
+    asked = ["align", *graphs, "--seeds", str(two_graphs / "seeds.tsv"), "--quiet", "--device", "cpu", *SHORT]
+    for out, given in (("by_name", ["--preset", name]), ("by_file", ["--config", str(two_graphs / "mine.toml")])):
+        done = runner.invoke(app, [*asked, *given, "--out", str(two_graphs / out)])
+        assert done.exit_code == 0, done.output
+    for file in ("alignment.tsv", "candidates.tsv", "settings.toml"):
+        assert (two_graphs / "by_name" / file).read_bytes() == (two_graphs / "by_file" / file).read_bytes(), file
+    assert 'kind = "all"' in (two_graphs / "by_file" / "settings.toml").read_text()
+    assert len((two_graphs / "by_file" / "alignment.tsv").read_text().splitlines()) > 15
 
 
 def test_resolved_settings_of_a_committee_name_those_of_its_members() -> None:

@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emea.errors import EmeaError, InputError, SettingsError
-from emea.settings import Settings
+from emea.errors import EmeaError, InputError, SettingsError, shown
+from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
-    import pandas
-    import pyarrow as pa
-
     from emea.analysis.measures import Measures
-    from emea.data import Alignment, Counterparts, Graph, Links, Reference, Task
+    from emea.data import Graph, Links, Reference, Task
     from emea.examples import read_example
     from emea.formats import read, read_benchmark, read_decisions, read_graph, read_reference
-    from emea.method.rounds import Fitting, Outcome, Round, Step
+    from emea.formats._frames import graph
+    from emea.method.rounds import Fitting, Round, Step
+    from emea.result import Result
 
 __version__ = "0.1.0"
 
@@ -35,6 +33,8 @@ _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("Fitting", "Round"), "emea.method.rounds"),
     **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
     "Measures": "emea.analysis.measures",
+    "Result": "emea.result",
+    "graph": "emea.formats._frames",
     "read_example": "emea.examples",
 }
 
@@ -53,6 +53,9 @@ __all__ = [
     "Task",
     "align",
     "evaluate",
+    "graph",
+    "link",
+    "profile",
     "read",
     "read_benchmark",
     "read_decisions",
@@ -73,55 +76,6 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result:
-    """The links found between two graphs, and the beliefs behind them."""
-
-    outcome: Outcome
-
-    @property
-    def task(self) -> Task:
-        """The two graphs and the pairs that were given."""
-        return self.outcome.prepared.given
-
-    @property
-    def settings(self) -> Settings:
-        """What the run was made with."""
-        return self.outcome.settings
-
-    @property
-    def alignment(self) -> Alignment:
-        """The links, seeds not included."""
-        return self.outcome.alignment
-
-    @property
-    def counterparts(self) -> Counterparts:
-        """The final beliefs about all candidates."""
-        return self.outcome.counterparts
-
-    @property
-    def last(self) -> Round | None:
-        """The last round of the loop; None for a baseline."""
-        return self.outcome.last
-
-    def __repr__(self) -> str:
-        return f"Result({len(self.alignment):,} links between {self.task.source!r} and {self.task.target!r})"
-
-    def to_arrow(self) -> pa.Table:
-        """The links by name: source, target, confidence, similarity; the surest first."""
-        import pyarrow as pa
-
-        found = self.alignment
-        source, target = self.task.names(found)
-        numbers = {"confidence": found.confidence.cpu().numpy(), "similarity": found.similarity.cpu().numpy()}
-        table = pa.table({"source": source, "target": target, **numbers})
-        return table.sort_by([("confidence", "descending"), ("source", "ascending")])
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The links by name as a data frame (needs pandas)."""
-        return self.to_arrow().to_pandas()
-
-
 def align(
     task: Task,
     settings: Settings | None = None,
@@ -129,13 +83,15 @@ def align(
     watch: Callable[[Fitting], None] | None = None,
 ) -> Result:
     """Link the two graphs of a task by the method named in the settings. `observe` is called with each round as it
-    ends, `watch` now and then within a long fit."""
+    ends, `watch` now and then within a long fit. Without settings, values count as they do for the command: those of a
+    benchmark do not, others do."""
     from emea.evidence.prepared import prepare
+    from emea.result import Result
     from emea.runs.align import Observers
     from emea.runs.align import align as link
 
-    settings = settings or Settings()
-    return Result(link(prepare(task, settings.evidence), settings, Observers(observe, watch)))
+    chosen = _chosen(task, settings)
+    return Result(link(prepare(task, chosen.evidence), chosen, Observers(observe, watch)))
 
 
 def rounds(task: Task, settings: Settings | None = None) -> Iterator[Round]:
@@ -143,12 +99,83 @@ def rounds(task: Task, settings: Settings | None = None) -> Iterator[Round]:
     from emea.evidence.prepared import prepare
     from emea.method import em
 
-    settings = settings or Settings()
-    return em.rounds(prepare(task, settings.evidence), settings)
+    chosen = _chosen(task, settings)
+    if chosen.method != EMEA:
+        raise SettingsError(f"found the method {chosen.method}, expected {EMEA}: only its loop has rounds")
+    return em.rounds(prepare(task, chosen.evidence), chosen)
+
+
+def profile(task: Task, settings: Settings | None = None) -> dict[str, Any]:
+    """What the two graphs offer, what a run would need, and what makes it doubtful, as `emea profile` shows it."""
+    from emea.evidence.prepared import prepare
+    from emea.runs.profile import profile as offered
+
+    chosen = _chosen(task, settings)
+    return offered(prepare(task, chosen.evidence), chosen)
+
+
+def link(
+    source: Any,
+    target: Any,
+    id: str | tuple[str | None, str | None] | None = None,  # noqa: A002 - as the column is called
+    seeds: Any = None,
+    *,
+    preset: str = "fast",
+    min_confidence: float = 0.5,
+) -> Any:
+    """Which rows of two tables are the same: a table of the library whose table is the source, with the ids of both,
+    the confidence and the labels; seeds are not included.
+
+    Both may be anything that `emea.read` takes. `id` is the column that identifies the rows, of both or of each; the
+    seeds are known pairs of ids.
+    """
+    import pyarrow as pa
+
+    from emea.contracts import Reading
+    from emea.formats import opened, read
+    from emea.formats._frames import like
+    from emea.presets import PRESETS
+    from emea.runs.inputs import usual_evidence
+    from emea.settings import load
+
+    if not isinstance(preset, str):
+        raise SettingsError(f"found preset={shown(preset)}, expected one of {', '.join(PRESETS)}")
+    usual = {"kind": usual_evidence(benchmark=False)}
+    settings = load(preset, evidence=usual, matching={"minimum": min_confidence})
+    columns = (id, id) if id is None or isinstance(id, str) else id
+    if not (isinstance(columns, tuple) and len(columns) == 2 and all(isinstance(each, str | None) for each in columns)):
+        raise InputError(f"found id={shown(id)}, expected the name of a column, or two for source and target")
+    ends = ("source", source, columns[0]), ("target", target, columns[1])
+    sides = {name: opened(data, name, Reading(id_column=column)) for name, data, column in ends}
+    task = read(sides["source"].graph, sides["target"].graph, seeds)
+    found = align(task, settings).links(labels=True)
+    ids = {name: side.ids(found[name].combine_chunks()) for name, side in sides.items()}
+    kept = ("confidence", "source_label", "target_label")
+    return like(pa.table({**ids, **{name: found[name] for name in kept}}), source)
 
 
 def evaluate(result: Result, reference: Reference) -> Measures:
     """Compare the links with a reference: ranks, precision and recall, calibration."""
     from emea.analysis.evaluation import evaluate as measure
+    from emea.data import Reference
+    from emea.result import Result
 
+    if not isinstance(result, Result):
+        raise InputError(f"found {shown(result)}, expected the result of emea.align")
+    if not isinstance(reference, Reference):
+        raise InputError(f"found {shown(reference)}, expected a reference: emea.read_reference('truth.tsv', task)")
     return measure(result.outcome, reference)
+
+
+def _chosen(task: object, settings: object) -> Settings:
+    """The settings, or the usual ones for the task; anything else is refused."""
+    from emea.formats import require_task
+    from emea.runs.inputs import usual_evidence
+
+    benchmark = require_task(task).benchmark
+    if settings is None:
+        return Settings(evidence={"kind": usual_evidence(benchmark=benchmark)})
+    if not isinstance(settings, Settings):
+        hint = f"; for the preset: emea.settings.load({settings!r})" if isinstance(settings, str) else ""
+        raise SettingsError(f"found {shown(settings)}, expected settings, such as emea.Settings(seed=1){hint}")
+    return settings

@@ -91,7 +91,7 @@ def pair_keys(source: Tensor, target: Tensor, targets: int) -> Tensor:
     return source * targets + target
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Links:
     """Pairs of a source and a target entity, each with a weight between 0 and 1."""
 
@@ -112,6 +112,9 @@ class Links:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def __repr__(self) -> str:
+        return f"Links({len(self):,} pairs)"
 
     def __getitem__(self, rows: Tensor | slice) -> Links:
         return Links(self.source[rows], self.target[rows], self.weight[rows])
@@ -137,7 +140,7 @@ class Links:
         return Links(*(column.to(device) for column in self.columns))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What the method may know: two graphs and the links it was given. It has no test pairs."""
 
@@ -148,6 +151,10 @@ class Task:
     exclusions: Links = field(default_factory=Links.empty)  # pairs known to be wrong
     unmatched: Links = field(default_factory=Links.empty)  # entities known to have no counterpart; −1 stands for it
     checked: Links = field(default_factory=Links.empty)  # proposed links that were checked: weight 1 right, 0 wrong
+    benchmark: bool = False  # by convention compared by its structure alone
+
+    def __repr__(self) -> str:
+        return f"Task({self.source!r}, {self.target!r}, {len(self.seeds):,} seeds)"
 
     def names(self, links: Links | Alignment) -> tuple[pa.Array, pa.Array]:
         """Names of the links' sources, and of their targets."""
@@ -156,8 +163,9 @@ class Task:
 
     def swap(self) -> Task:
         """The same task seen from the target."""
-        links = self.seeds, self.validation, self.exclusions, self.unmatched, self.checked
-        return Task(self.target, self.source, *(each.swap() for each in links))
+        given = ("seeds", "validation", "exclusions", "unmatched", "checked")
+        links = {name: getattr(self, name).swap() for name in given}
+        return replace(self, source=self.target, target=self.source, **links)
 
 
 class Reference:
@@ -227,10 +235,10 @@ class Candidates:
         """Whether each pair is one of the links, [pairs] bool."""
         return torch.isin(self.keys(), links.keys(self.targets))
 
-    def touches(self, links: Links) -> Tensor:
+    def touches(self, links: Links, by_source: bool = True, by_target: bool = True) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""
         source, target = (self.cosine.new_zeros(size + 1, dtype=torch.bool) for size in (self.sources, self.targets))
-        source[links.source] = target[links.target] = True
+        source[links.source], target[links.target] = by_source, by_target
         return source[self.source] | target[self.target]
 
     def swap(self) -> Candidates:
@@ -273,7 +281,7 @@ class Counterparts:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """The found links, one-to-one, each with the confidence that it is right."""
+    """The found links, one-to-one unless the cardinality says otherwise, each with the confidence that it is right."""
 
     source: Tensor  # [links] int64
     target: Tensor  # [links] int64

@@ -1,8 +1,9 @@
-"""Errors that a user can fix. Any other exception that escapes is an internal error."""
+"""Errors that a user can fix, and warnings. Any other exception that escapes is an internal error."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class NotEnoughMemoryError(EmeaError):
     exit_code = 3
 
 
+class InputWarning(UserWarning):
+    """A part of the input that was skipped."""
+
+
 def explained(error: ValidationError, model: type[BaseModel], place: str) -> SettingsError:
     """The first problem of invalid settings in one sentence: the key, what was found, what was expected."""
     problem = error.errors()[0]
@@ -48,3 +53,18 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> Set
     close = get_close_matches(path[-1], known, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")
+
+
+def shown(value: object) -> str:
+    """A wrong value in a message: itself if it is short, else what it is.
+
+    >>> shown(42), shown([1] * 100)
+    ('42', 'a list')
+    """
+    text = repr(value) if value is None or isinstance(value, str | Path | int | float) else ""
+    if text and len(text) <= 60:
+        return text
+    kind = type(value)
+    library = "" if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]} "
+    article = "an" if (library + kind.__name__)[0].lower() in "aeiou" else "a"
+    return f"{article} {library}{kind.__name__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,10 +39,7 @@ class EvidenceSettings(PluginSettings):
     )
     most_holders: int = Field(1000, ge=1, description="ignore values held by more entities than this")
     least_likeness: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="least mean of trigram cosine and edit ratio of similar strings",
+        0.5, ge=0, le=1, description="least mean of trigram cosine and edit ratio of similar strings"
     )
     tolerance: float = Field(
         1e-3, gt=0, description="largest relative difference of similar numbers, not both integers"
@@ -116,9 +113,7 @@ class CompatibilitySettings(PluginSettings):
     none: float = Field(0.1, ge=0, description='a pair beats "none" if its factors exceed this')
     sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined, each time from q_Θ · q*")
     last_say: float = Field(
-        0.2,
-        ge=0,
-        description="exponent of q* in the final beliefs; the encoder learned from it, too",
+        0.2, ge=0, description="exponent of q* in the final beliefs; the encoder learned from it, too"
     )
     abstain: bool = Field(True, description='allow "none" as an answer; if false, one of the candidates is right')
 
@@ -143,10 +138,14 @@ class EMSettings(PluginSettings):
 
 
 class MatchingSettings(PluginSettings):
-    """Counterparts → one-to-one alignment."""
+    """Counterparts → alignment."""
 
+    cardinality: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] = Field(
+        "one-to-one", description="many-to-one: several sources may be linked to one target; and so on"
+    )
     method: Literal["mutual", "one_to_one", "transport"] = Field(
-        "mutual", description="mutually best pairs, the heaviest one-to-one set, or transport followed by mutually best"
+        "mutual",
+        description="one-to-one: mutually best pairs, the heaviest set, or transport followed by mutually best",
     )
     minimum: float = Field(0.5, ge=0, le=1, description='links with lower confidence become "none"')
     precision: float | None = Field(
@@ -174,12 +173,17 @@ class Settings(PluginSettings):
     rules: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of rules by name")
     baselines: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of baselines by name")
 
-    @model_validator(mode="after")
-    def _plugins_know_their_settings(self) -> Settings:
+    @model_validator(mode="wrap")
+    @classmethod
+    def _mistakes_in_one_sentence(cls, values: Any, build: Callable[[Any], Settings]) -> Settings:
+        try:
+            built = build(values)
+        except ValidationError as error:
+            raise explained(error, cls, "") from None
         for kind in ("encoders", "rules", "baselines"):
-            for name in getattr(self, kind):
-                self.plugin_settings(kind, name)
-        return self
+            for name in getattr(built, kind):
+                built.plugin_settings(kind, name)
+        return built
 
     @property
     def considered(self) -> int:
@@ -232,10 +236,7 @@ def load(preset: str = "fast", config: Path | None = None, assignments: Iterable
     for assignment in assignments:
         values = _merged(values, _assigned(assignment))
     values = _merged(values, {key: value for key, value in given.items() if value is not None})
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        raise explained(error, Settings, "") from error
+    settings = Settings(**values)
     settings.resolved()  # the chosen encoder and rules exist
     return settings
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse, serialize
 from small_graphs import aligned, literal_names, triple_names
 
+from emea.contracts import Reading
 from emea.errors import InputError, SettingsError
 from emea.formats import read_graph
 from emea.formats.rdf import RDF
@@ -53,7 +54,7 @@ def test_nodes_without_a_label_are_named_the_same_each_time(tmp_path: Path) -> N
 
 
 def test_many_rows_are_packed_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.formats.rdf.CHUNK", 3)
+    monkeypatch.setattr("emea.formats._statements.CHUNK", 3)
     lines = [f'<a:{n}> <a:p{n % 2}> <a:{n * 7 % 10}> .\n<a:{n}> <a:q> "{n}"@en .\n' for n in range(10)]
     graph = RDF().read_graph(written(tmp_path, "".join(lines), "graph.nt"))
     assert triple_names(graph) == {(f"a:{n}", f"a:p{n % 2}", f"a:{n * 7 % 10}") for n in range(10)}
@@ -107,35 +108,63 @@ def test_a_broken_archive_is_an_input_error(tmp_path: Path, content: bytes) -> N
         RDF().read_graph(path)
 
 
-QUADS = """<a:a> <a:p> <a:b> .
+QUADS = {
+    "nq": """<a:a> <a:p> <a:b> .
 <a:a> <a:p> <a:c> <a:g> .
 <a:a> <a:q> "x" <a:g> .
 <a:a> <a:p> <a:d> _:g .
-"""
+""",
+    "trig": """<a:a> <a:p> <a:b> .
+<a:g> { <a:a> <a:p> <a:c> ; <a:q> "x" }
+GRAPH _:g { <a:a> <a:p> <a:d> . }
+""",
+    "jsonld": """[{"@id": "a:a", "a:p": {"@id": "a:b"}},
+{"@id": "a:g", "@graph": [{"@id": "a:a", "a:p": {"@id": "a:c"}, "a:q": "x"}]},
+{"@id": "_:g", "@graph": [{"@id": "a:a", "a:p": {"@id": "a:d"}}]}]
+""",
+}
 
 
 @pytest.mark.parametrize(("graph", "tails"), [(None, {"a:b"}), ("a:g", {"a:c"}), ("_:g", {"a:d"})])
-@pytest.mark.parametrize("name", ["graph.nq", "graph.nq.gz"])
-def test_one_graph_of_quads(tmp_path: Path, name: str, graph: str | None, tails: set[str]) -> None:
-    found = read_graph(written(tmp_path, QUADS, name), graph=graph)
-    assert {tail for _, _, tail in triple_names(found)} == tails
+@pytest.mark.parametrize("name", ["graph.nq", "graph.nq.gz", "graph.trig", "graph.jsonld"])
+def test_one_of_several_graphs(tmp_path: Path, name: str, graph: str | None, tails: set[str]) -> None:
+    path = written(tmp_path, QUADS[name.split(".")[1]], name)
+    assert {tail for _, _, tail in triple_names(read_graph(path, Reading(graph=graph)))} == tails
 
 
-def test_a_graph_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    path = written(tmp_path, QUADS, "graph.nq")
-    expected = "graph.nq has no triples in the graph <a:x>; found some in <a:g>, _:g, the default graph"
+@pytest.mark.parametrize("ending", QUADS)
+def test_a_graph_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path, ending: str) -> None:
+    name = f"graph.{ending}"
+    expected = f"{name} has no triples in the graph <a:x>; found some in <a:g>, _:g, the default graph"
     with pytest.raises(InputError, match=re.escape(expected)):
-        read_graph(path, graph="a:x")
+        read_graph(written(tmp_path, QUADS[ending], name), Reading(graph="a:x"))
+
+
+def test_a_file_with_named_graphs_only_is_refused_with_their_names(tmp_path: Path) -> None:
     many = "".join(f"<a:a> <a:p> <a:b> <a:g{number}> .\n" for number in range(20))
-    with pytest.raises(InputError, match=r"no triples outside named graphs; found some in <a:g0>, .*<a:g4> and more"):
+    with pytest.raises(
+        InputError, match=r"no triples outside named graphs; found some in <a:g0>, .*<a:g4> and more.*--gra"
+    ):
         read_graph(written(tmp_path, many, "graph.nq"))
 
 
-def test_names_of_graphs_are_iris_and_for_quads(tmp_path: Path) -> None:
+def test_choices_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="found the graph name no iri, expected an IRI"):
-        RDF("no iri")
-    with pytest.raises(SettingsError, match=r"found the graph name <a:g> for .*graph\.ttl, expected none: only \.nq"):
-        read_graph(written(tmp_path, TURTLE), graph="a:g")
+        read_graph(written(tmp_path, "", "graph.nq"), Reading(graph="no iri"))
+    path = written(tmp_path, TURTLE)
+    with pytest.raises(
+        SettingsError, match=r"found --graph for .*graph\.ttl, expected none: only \.nq, \.trig, \.jsonld"
+    ):
+        read_graph(path, Reading(graph="a:g"))
+    with pytest.raises(SettingsError, match=r"found --context for .*graph\.ttl, expected none: only \.jsonld files"):
+        read_graph(path, Reading(context=path))
+
+
+def test_what_formulas_quote_is_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, "{ <a:a> <a:p> <a:b> } <a:says> <a:c> . <a:d> = <a:e> .", "graph.n3")
+    graph = read_graph(path)
+    assert {relation for _, relation, _ in triple_names(graph)} == {"a:says", "http://www.w3.org/2002/07/owl#sameAs"}
+    assert graph.notes == (f"{path}: statements inside formulas were left out",)
 
 
 def test_pairs_are_same_as_and_exclusions_different_from(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from emea import plugins
 from emea.contracts import Choice, Format
 from emea.data import Links, Task
 from emea.errors import InputError, SettingsError
-from emea.formats import read_graph, read_pairs, read_task
+from emea.formats import read_graph, read_known, read_pairs, read_task
 
 WORLD = Path(__file__).parents[2] / "src" / "emea" / "examples" / "world"
 SOURCE = graph_of([f"http://source.org/{name}" for name in ("Bern", "Paris", "Rome")], aliases=["1", "2", "3"])
@@ -89,8 +89,12 @@ def test_pairs_that_cannot_be_links_are_refused(tmp_path: Path, rows: list[str],
         pairs_of(tmp_path, *rows)
 
 
-def test_no_pairs_give_no_links(tmp_path: Path) -> None:
-    assert len(pairs_of(tmp_path)) == 0
+def test_an_empty_file_of_pairs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"pairs\.tsv is empty; expected the columns source, target$"):
+        pairs_of(tmp_path)
+    assert len(pairs_of(tmp_path, "source target")) == 0  # an alignment without links
+    with pytest.raises(InputError, match=r"pairs\.tsv holds no pair, expected at least one$"):
+        read_known(tmp_path / "pairs.tsv", SOURCE, TARGET)
 
 
 def test_folders(tmp_path: Path) -> None:

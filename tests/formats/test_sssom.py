@@ -10,9 +10,9 @@ import sssom_pydantic
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_graphs import aligned
+from small_graphs import aligned, graph_of
 
-from emea.data import Alignment
+from emea.data import LITERAL_SCHEMA, Alignment, Graph, Links, Task
 from emea.errors import InputError, SettingsError
 from emea.formats import read_benchmark, read_pairs
 from emea.formats._curies import OWN_NAMESPACE, shorten
@@ -82,6 +82,22 @@ def test_the_file_is_plain_text_that_any_reader_accepts(tmp_path: Path) -> None:
             assert local[0].isalnum() or local[0] == "_"
             assert not set(local) & set("\"'#|<> ")
             assert ":" not in local.partition("/")[0]
+
+
+def test_labels_and_cardinality_are_read_back(tmp_path: Path) -> None:
+    path, texts = tmp_path / "links.sssom.tsv", ['say "ah"', '"quoted"', "天\tand | comma, it's", None]
+    names = pa.array([f"http://e.org/{number}" for number in range(4)], pa.large_string())
+    rows = [(number, 0, text, "", "") for number, text in enumerate(texts) if text is not None]
+    literals = pa.table([list(column) for column in zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+    source = Graph.build(names, [], torch.empty(0, 3, dtype=torch.int64), attributes=["name"], literals=literals)
+    one = torch.ones(4)
+    links = Alignment(torch.tensor([0, 1, 2, 3]), torch.tensor([0, 0, 1, 2]), one, one)
+    SSSOM().write_alignment(links, Task(source, graph_of(TARGETS), Links.empty()), path)
+    mappings = sssom_pydantic.read(path).mappings
+    assert [mapping.subject.name for mapping in mappings] == ['say "ah"', '"quoted"', "天 and | comma, it's", None]
+    assert [mapping.cardinality for mapping in mappings] == ["n:1", "n:1", "1:1", "1:1"]
+    assert "object_label" not in path.read_text()  # nothing to say
+    assert SSSOM().read_pairs(path)["source"].to_pylist() == names.to_pylist()
 
 
 def test_id_and_licence_can_be_given(tmp_path: Path) -> None:

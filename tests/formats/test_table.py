@@ -8,15 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from small_graphs import aligned, literal_names, triple_names
 
+from emea.data import Alignment, Links, Task
 from emea.errors import InputError
+from emea.formats import read_pair_names
+from emea.formats.parquet import Parquet
 from emea.formats.table import Table, write_columns
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
+ALIGNMENT = (
+    "source\ttarget\tconfidence\tsimilarity\tsource_label\ttarget_label\tsource_type\ttarget_type\tcardinality\n"
+)
 
 
 def written(tmp_path: Path, text: str, name: str = "graph.tsv") -> Path:
@@ -155,13 +163,48 @@ def test_the_alignment_is_sorted_and_has_six_digits(tmp_path: Path) -> None:
     alignment, task = aligned(["b", 'a "x"', "c"], ["y", "z", "é"])
     Table().write_alignment(alignment, task, tmp_path / "alignment.tsv")
     assert (tmp_path / "alignment.tsv").read_text(encoding="utf-8") == (
-        'source\ttarget\tconfidence\tsimilarity\na "x"\tz\t0.55\t0.05\nb\ty\t0.1\t-0.4\nc\té\t1\t0.5\n'
+        f'{ALIGNMENT}a "x"\tz\t0.55\t0.05\t\t\t\t\t1:1\nb\ty\t0.1\t-0.4\t\t\t\t\t1:1\nc\té\t1\t0.5\t\t\t\t\t1:1\n'
     )
+
+
+def test_the_alignment_shows_labels_types_and_how_many_are_linked_to_how_many(tmp_path: Path) -> None:
+    source = Table().read_graph(
+        written(
+            tmp_path,
+            "head,relation,tail,kind\na,name,Anna,literal\na,rdf:type,x/Person,entity\na,rdf:type,x/Author,entity\n"
+            'b,Label,"B, or ""Bea""\nin two lines",literal\nc,size,3,literal\n',
+            "source.csv",
+        )
+    )
+    target = Table().read_graph(written(tmp_path, "y\ttitle\tYes\tliteral\nz\ttitle\tNo\tliteral\n", "target.tsv"))
+    names = source.entities.to_pylist()
+    rows = [[names.index("a"), 0], [names.index("b"), 0], [names.index("c"), 1], [names.index("c"), 0]]
+    number = torch.tensor([0.9, 0.8, 0.7, 0.6])
+    links = Alignment(*torch.tensor(rows).T, number, number)
+    task = Task(source, target, Links.empty())
+    for name in ("links.tsv", "links.csv", "links.parquet"):
+        writer = Parquet() if name.endswith("parquet") else Table()
+        writer.write_alignment(links, task, tmp_path / name)
+    assert (tmp_path / "links.tsv").read_text() == (
+        f"{ALIGNMENT}a\ty\t0.9\t0.9\tAnna\tYes\tAuthor|Person\t\tn:1\n"
+        'b\ty\t0.8\t0.8\tB, or "Bea" in two lines\tYes\t\t\tn:1\n'
+        "c\ty\t0.6\t0.6\t\tYes\t\t\tn:n\nc\tz\t0.7\t0.7\t\tNo\t\t\t1:n\n"
+    )
+    with (tmp_path / "links.csv").open(newline="") as file:
+        as_csv = list(csv.reader(file))
+    assert as_csv == [line.split("\t") for line in (tmp_path / "links.tsv").read_text().splitlines()]
+    stored = pq.read_table(tmp_path / "links.parquet")
+    assert stored.column_names == as_csv[0]
+    assert stored["source_label"].to_pylist() == ["Anna", 'B, or "Bea" in two lines', None, None]
+    for name in ("links.tsv", "links.csv", "links.parquet"):
+        pairs = read_pair_names(tmp_path / name)
+        assert pairs["source"].to_pylist() == ["a", "b", "c", "c"]
+        assert pairs["weight"].to_pylist() == pytest.approx([0.9, 0.8, 0.6, 0.7])
 
 
 def test_an_empty_alignment_has_its_header(tmp_path: Path) -> None:
     Table().write_alignment(*aligned([], []), tmp_path / "alignment.tsv")
-    assert (tmp_path / "alignment.tsv").read_text() == "source\ttarget\tconfidence\tsimilarity\n"
+    assert (tmp_path / "alignment.tsv").read_text() == ALIGNMENT
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e30, max_value=1e30), min_size=1))

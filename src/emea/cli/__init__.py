@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from emea import __version__
-from emea.cli import _linking, _listing, _measuring
+from emea.cli import _demo, _linking, _listing, _measuring
 from emea.errors import EmeaError
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 VERBS: dict[str, Callable[..., None]] = {
     "align": _linking.align,
-    "demo": _linking.demo,
+    "demo": _demo.demo,
     "evaluate": _measuring.evaluate,
     "convert": _listing.convert,
     "profile": _measuring.profile,

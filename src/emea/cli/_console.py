@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
 from rich.console import Console
+
+from emea.errors import InputWarning
 
 out, log = Console(), Console(stderr=True)
 
@@ -24,3 +31,20 @@ def complain(text: str) -> None:
 
 def silent(text: str) -> None:
     """Say nothing."""
+
+
+@contextmanager
+def noting(tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell about input that is skipped, in place of Python's way to show warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", InputWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, InputWarning):
+                tell(str(message))
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = cast(Any, show)
+        yield

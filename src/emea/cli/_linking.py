@@ -1,31 +1,28 @@
-"""The verbs that link: align, demo."""
+"""The verb that links, and what it shares with the demo."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from emea.cli._console import say, silent, warn
+from emea.cli._console import noting, say, silent, warn
 from emea.cli._options import (
-    Device,
     GraphOptions,
-    Json,
     LongRunOptions,
     MethodOptions,
-    Out,
     OutputOptions,
-    Quiet,
+    ScreenOptions,
     chosen_inputs,
     chosen_settings,
     flattened,
 )
 from emea.cli._reading import ReadingOptions
+from emea.cli._resuming import interrupted, refuse_overwriting
 from emea.errors import InputError, SettingsError
-from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
 from emea.settings import EMEA, Settings
 
@@ -35,12 +32,15 @@ if TYPE_CHECKING:
     from emea.evidence.prepared import Prepared
     from emea.method.rounds import Outcome
 
-DEMO = Path("demo-run")  # is overwritten without asking
-
 
 @flattened
-def align(
-    graphs: GraphOptions, reading: ReadingOptions, method: MethodOptions, output: OutputOptions, long: LongRunOptions
+def align(  # noqa: PLR0917 - one parameter for each group of options
+    graphs: GraphOptions,
+    reading: ReadingOptions,
+    method: MethodOptions,
+    output: OutputOptions,
+    screen: ScreenOptions,
+    long: LongRunOptions,
 ) -> None:
     """Link two graphs by their structure, names and values, and by known pairs if there are any.
 
@@ -51,27 +51,24 @@ def align(
     emea align --resume --out run
     """
     if long.resume:
-        method = replace(method, config=_unfinished(output.folder, graphs, reading, method, output))
-    job = _Job(chosen_inputs(graphs, reading, output, method.config), output, long)
+        method = MethodOptions(config=interrupted(graphs, reading, method, output))
+        graphs, reading = GraphOptions(), ReadingOptions()
+    job = Job(chosen_inputs(graphs, reading, output, method.config), output, long)
     if not long.dry_run:
-        _refuse_overwriting(output.folder, force=output.force or long.resume)
-    _link(job, chosen_settings(method, job.inputs, output))
-
-
-def demo(folder: Out = DEMO, device: Device = None, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Link two real graphs of the world, Unicode CLDR and GeoNames, from 50 known pairs; names are not used."""
-    output = OutputOptions(folder=folder, force=folder == DEMO, quiet=quiet, as_json=as_json)
-    _refuse_overwriting(folder, force=output.force)
-    _link(_Job(Inputs(example="world"), output, LongRunOptions()), chosen_settings(MethodOptions(device=device)))
+        refuse_overwriting(output.folder, force=output.force or long.resume)
+    done = link(job, chosen_settings(method, job.inputs, output))
+    if done is not None:
+        tell(job, *done, everything=screen.everything)
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """What to link, and where to."""
 
     inputs: Inputs
     output: OutputOptions
-    long: LongRunOptions
+    long: LongRunOptions = field(default_factory=LongRunOptions)
+    truth: Path | None = None  # pairs to measure by, where the inputs have none
 
     @property
     def talks(self) -> bool:
@@ -79,29 +76,38 @@ class _Job:
         return not (self.output.quiet or self.output.as_json)
 
 
-def _link(job: _Job, chosen: Settings) -> None:
-    """Read the graphs, say what they offer, run, and show the result."""
+def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
+    """Read the graphs, say what they offer, and run; nothing comes of a dry run."""
     from emea.cli import _show
     from emea.evidence.prepared import prepare
+    from emea.formats import read_reference
     from emea.runs.estimate import estimate, fitted
-    from emea.runs.run import summary
 
-    tell = say if job.talks else silent
-    task, reference, detected = job.inputs.read()
+    with noting(silent if job.output.quiet else warn):
+        task, reference, detected = job.inputs.read()
+    if job.truth is not None:
+        reference = read_reference(job.truth, task)
     notes = (detected, *task.source.notes, *task.target.notes)
     for line in filter(None, (*notes, f"source: {task.source!r}", f"target: {task.target!r}")):
-        tell(line)
+        (say if job.talks else silent)(line)
     prepared = prepare(task, chosen.evidence)
     _offer(job, prepared, chosen)
     if chosen.method == EMEA:
         needed = estimate(prepared, chosen)
         if job.long.dry_run:
             _show.show_estimate(needed, chosen, as_json=job.output.as_json)
-            return
+            return None
         chosen = fitted(chosen, needed)
     elif job.long.dry_run:
         raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
-    outcome, measures = _run(job, prepared, chosen, reference)
+    return _run(job, prepared, chosen, reference)
+
+
+def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: bool = False) -> None:
+    """Show the result."""
+    from emea.cli import _show
+    from emea.runs.run import summary
+
     told = summary(outcome)
     if told["doubt"] is not None and not job.output.quiet:
         warn(told["doubt"])
@@ -109,10 +115,10 @@ def _link(job: _Job, chosen: Settings) -> None:
         told["folder"] = str(job.output.folder)
         typer.echo(json.dumps({**told, "measures": measures and measures.to_dict()}, indent=2))
     elif not job.output.quiet:
-        _show.show_outcome(outcome, measures, job.output.folder)
+        _show.show_outcome(outcome, measures, job.output.folder, everything=everything)
 
 
-def _offer(job: _Job, prepared: Prepared, chosen: Settings) -> None:
+def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
     """Say what the graphs offer, and what makes the run doubtful."""
     from emea.cli import _show
     from emea.runs.profile import doubts, offers
@@ -126,7 +132,7 @@ def _offer(job: _Job, prepared: Prepared, chosen: Settings) -> None:
 
 
 def _run(
-    job: _Job, prepared: Prepared, chosen: Settings, reference: Reference | None
+    job: Job, prepared: Prepared, chosen: Settings, reference: Reference | None
 ) -> tuple[Outcome, Measures | None]:
     """Run, with progress on the terminal; an interrupted run can be resumed."""
     from emea.cli._progress import progress
@@ -152,28 +158,3 @@ def _run(
         if chosen.method == EMEA:
             say(f"interrupted; continue with: emea align --resume --out {folder}")
         raise typer.Exit(130) from None
-
-
-def _unfinished(folder: Path, *groups: GraphOptions | ReadingOptions | MethodOptions | OutputOptions) -> Path:
-    """The settings of the run to resume, which takes no others."""
-    path = folder / "settings.toml"
-    allowed = {"folder", "quiet", "as_json", "force"}
-    for group in groups:
-        for field in fields(group):
-            default = None if field.default is MISSING else field.default
-            if field.name not in allowed and getattr(group, field.name) != default:
-                raise SettingsError(
-                    "--resume takes graphs, seeds and settings from the run in --out; expected no others"
-                )
-    if not path.exists():
-        raise InputError(f"{folder} holds no run to resume: it has no settings.toml")
-    if finished(folder):
-        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
-    return path
-
-
-def _refuse_overwriting(folder: Path, *, force: bool) -> None:
-    if (folder / "settings.toml").exists() and not force:
-        raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, expected a folder for the results")

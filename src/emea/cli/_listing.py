@@ -59,8 +59,10 @@ def list_settings(
     if preset is not None:
         import tomli_w
 
-        values = load(preset).resolved()
-        typer.echo(tomli_w.dumps({name: value for name, value in values.items() if name not in {"seed", "device"}}))
+        load(preset)  # refuses an unknown one
+        # Not the defaults: some depend on what a run is given, and would be taken for choices.
+        typer.echo(f"# What the preset {preset} changes in the defaults, which emea settings lists.")
+        typer.echo(tomli_w.dumps(PRESETS[preset]), nl=False)
         return
     for name, field in Settings.model_fields.items():
         stage = field.annotation

@@ -13,6 +13,7 @@ import typer
 
 from emea import plugins
 from emea.cli._options import (
+    All,
     Data,
     Device,
     Json,
@@ -32,7 +33,7 @@ from emea.settings import Settings
 ITEMS = [name.replace("_", "-") for name in plugins.names("reproduce")]
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0917 - one parameter for each option
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     reference: Annotated[Path, typer.Option(help="True pairs: two columns, source and target.")],
     complete: Annotated[
@@ -42,6 +43,7 @@ def evaluate(
     plot: Annotated[
         Path | None, typer.Option(help="Plot reliability, and precision against recall: .svg, .png, .html or .json.")
     ] = None,
+    everything: All = False,
     as_json: Json = False,
 ) -> None:
     """Compare a finished run with true pairs; pairs that were its seeds do not count."""
@@ -56,7 +58,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(measures.to_dict(), indent=2))
     else:
-        show_measures(measures)
+        show_measures(measures, everything=everything)
         if plot is not None:
             say(f"plotted in {plot}")
 
@@ -87,12 +89,13 @@ def profile(graphs: ProfiledGraphs, reading: ReadingOptions, output: ProfileOutp
     inputs.check()
     settings = chosen_settings(MethodOptions(evidence="all"))
 
-    from emea.cli._console import say
+    from emea.cli._console import noting, say, warn
     from emea.cli._show import show_profile
     from emea.evidence.prepared import prepare
     from emea.runs.profile import profile as look_at
 
-    task, _, detected = inputs.read()
+    with noting(warn):
+        task, _, detected = inputs.read()
     found = look_at(prepare(task, settings.evidence), settings)
     if output.as_json:
         typer.echo(json.dumps(found, indent=2))

@@ -14,7 +14,8 @@ import typer
 from emea.cli._reading import ReadingOptions
 from emea.errors import SettingsError
 from emea.presets import PRESETS
-from emea.runs.inputs import Inputs
+from emea.runs.folder import ALIGNMENTS, USUAL_FORMATS
+from emea.runs.inputs import Inputs, usual_evidence
 from emea.settings import EMEA, Settings, load, read_config
 
 Number = TypeVar("Number", int, float)
@@ -30,6 +31,7 @@ Set = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; created if missing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=OUTPUT)]
+All = Annotated[bool, typer.Option("--all", help="Show all measures, not the main ones alone.")]
 Ratio = Annotated[
     float | None, typer.Option(help="With --data: share of its links to use as seeds.", rich_help_panel=INPUT)
 ]
@@ -59,6 +61,10 @@ class GraphOptions:
     split: Annotated[
         int | None,
         typer.Option(min=0, help="With --ratio: number of the random split; default 0.", rich_help_panel=INPUT),
+    ] = None
+    strict_seeds: Annotated[
+        bool | None,
+        typer.Option("--strict-seeds", help="Refuse any pair with an unknown name.", rich_help_panel=INPUT),
     ] = None
     fold: Annotated[int | None, typer.Option(help="With --data: fold of an OpenEA folder.", rich_help_panel=INPUT)] = (
         None
@@ -113,6 +119,13 @@ class OutputOptions:
     """What to write, and where."""
 
     folder: Out = Path("run")
+    cardinality: Annotated[
+        Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] | None,
+        typer.Option(
+            help="Links that an entity may have; default one-to-one. With many-to-one, several sources, such as "
+            "duplicates, may be linked to one target."
+        ),
+    ] = None
     min_confidence: Annotated[
         float | None, typer.Option(min=0, max=1, help="Drop links with lower confidence; default 0.5.")
     ] = None
@@ -127,6 +140,14 @@ class OutputOptions:
     with_seeds: Annotated[
         bool, typer.Option("--with-seeds", help="Include the seeds among the links.", rich_help_panel=OUTPUT)
     ] = False
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help=f"Write the links also as {', '.join(ALIGNMENTS)}; repeatable, default {', '.join(USUAL_FORMATS)}.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a run in the output folder.", rich_help_panel=OUTPUT)
     ] = False
@@ -145,6 +166,13 @@ class LongRunOptions:
         bool,
         typer.Option("--resume", help="Continue the run in --out after its last round.", rich_help_panel=LONG),
     ] = False
+
+
+@dataclass(frozen=True)
+class ScreenOptions:
+    """What the terminal shows."""
+
+    everything: All = False
 
 
 def flattened(verb: Callable[..., None]) -> Callable[..., None]:
@@ -174,7 +202,7 @@ def chosen_inputs(graphs: GraphOptions, reading: ReadingOptions, output: OutputO
     """The inputs that the options lead to, over those of a settings file."""
     given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
     given |= reading.readings(graphs.source, graphs.target)
-    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None}
+    given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None, "formats": output.formats}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
     inputs.check()
@@ -196,8 +224,12 @@ def chosen_settings(
     if method.encoder is not None:
         given["em"] = {"encoder": method.encoder}
     if output is not None:
-        cuts = {"minimum": output.min_confidence, "precision": output.target_precision}
-        given["matching"] = {name: value for name, value in cuts.items() if value is not None}
+        wanted = {
+            "cardinality": output.cardinality,
+            "minimum": output.min_confidence,
+            "precision": output.target_precision,
+        }
+        given["matching"] = {name: value for name, value in wanted.items() if value is not None}
     chosen = load(method.preset, method.config, method.assignments or (), **given)
     if method.mode is not None:
         name = chosen.em.encoder
@@ -209,11 +241,11 @@ def chosen_settings(
 
 
 def _evidence(method: MethodOptions, inputs: Inputs | None) -> dict[str, Any]:
-    """Two files are compared in every respect, a benchmark by its structure, unless something says otherwise."""
+    """What is usual for the inputs, unless something says otherwise; names from URIs are compared in any case."""
     stated = method.config is not None and "kind" in read_config(method.config).get("evidence", {})
     stated |= any(assignment.strip().startswith("evidence.kind") for assignment in method.assignments or ())
-    everything = inputs is not None and (inputs.source is not None or method.local_names) and not stated
-    kind = method.evidence or ("all" if everything else None)
+    usual = usual_evidence(benchmark=inputs is None or not (inputs.source or method.local_names))
+    kind = method.evidence or (None if stated else usual)
     chosen = {"kind": kind, "local_names": method.local_names or None, "shared_iris": method.shared_iris}
     return {name: value for name, value in chosen.items() if value is not None}
 

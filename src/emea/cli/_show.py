@@ -48,8 +48,8 @@ def show_page(page: Page, paths: list[Path]) -> None:
         out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> None:
-    """The links by confidence, the measures if there are any, and the files written."""
+def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, everything: bool = False) -> None:
+    """How many links there are, the measures or else the links by confidence, and the files written."""
     from emea.runs.folder import RECORDS, RESULTS
 
     count, confidence, seeds = len(outcome.alignment), outcome.alignment.confidence, len(outcome.prepared.given.seeds)
@@ -59,7 +59,7 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> N
         chosen = outcome.settings.matching
         asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
         out.print(f"no link reaches a confidence of {chosen.minimum:g}{asked}", highlight=False)
-    else:
+    elif measures is None or everything:
         table = Table("confidence from", "links", box=None)
         for low in LEVELS:
             table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
@@ -67,7 +67,7 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path) -> N
     if outcome.absence is not None:
         out.print(shown_absence(outcome.absence), highlight=False)
     if measures is not None:
-        show_measures(measures)
+        show_measures(measures, everything=everything)
     out.print(f"\nfiles in {folder}:", highlight=False)
     for name, meaning in {**RESULTS, **RECORDS}.items():
         if (folder / name).exists() and (measures is not None or name != "metrics.json"):
@@ -82,13 +82,27 @@ def shown_absence(absence: Absence) -> str:
     )
 
 
-def show_measures(measures: Measures) -> None:
-    """Precision and recall of the links, and the ranks of the true ones."""
+def show_measures(measures: Measures, *, everything: bool = False) -> None:
+    """Precision and recall of the links, and how often the final beliefs rank the true target first; or all measures,
+    in both readings of the reference."""
+    meaning, trusted = measures.readings[0]
+    against = f"against {measures.reference:,} true links that were not given"
+    if everything:
+        out.print(f"\n{against}:", highlight=False)
+        _show_all(measures)
+        return
+    out.print(f"\n{against}; counted: {meaning.partition(': ')[2]}", highlight=False, soft_wrap=True)
+    table = Table("links", "precision", "recall", "F1", "calibration error", "Hit@1", box=None)
+    first = measures.ranking["all targets"]["probability"].hit_at_1
+    table.add_row(f"{trusted.links:,}", *_link_figures(trusted), f"{first:.3f}")
+    out.print(table)
+
+
+def _show_all(measures: Measures) -> None:
+    """Both readings, what is left of the surest links, and the ranks of the true targets by each decoding."""
     table = Table("links", "precision", "recall", "F1", "calibration error", "counted", box=None, title_justify="left")
     for meaning, reading in measures.readings:
-        figures = (reading.precision, reading.recall, reading.f1, reading.calibration_error)
-        table.add_row(f"{reading.links:,}", *(f"{figure:.3f}" for figure in figures), meaning)
-    out.print(f"\nagainst {measures.reference:,} true links that were not given:", highlight=False)
+        table.add_row(f"{reading.links:,}", *_link_figures(reading), meaning)
     out.print(table)
     show_curve(measures.readings[0][1], "strict" if measures.complete else "known sources")
     table = Table("ranked among", "by", "Hit@1", "Hit@10", "MRR", "MR", box=None)
@@ -97,6 +111,11 @@ def show_measures(measures: Measures) -> None:
             high = (ranks.hit_at_1, ranks.hit_at_10, ranks.mrr)
             table.add_row(pool, decoding, *(f"{figure:.3f}" for figure in high), f"{ranks.mr:.1f}")
     out.print(table)
+
+
+def _link_figures(links: LinkMeasures) -> list[str]:
+    figures = (links.precision, links.recall, links.f1, links.calibration_error)
+    return [f"{figure:.3f}" for figure in figures]
 
 
 def show_curve(links: LinkMeasures, reading: str) -> None:

@@ -61,7 +61,7 @@ ROMAN = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Text:
     """A string as it is compared."""
 
@@ -69,6 +69,7 @@ class _Text:
     ordered: str  # its words, sorted
     numerals: frozenset[str]
     weights: dict[str, float]  # how rare each of its words is
+    rarest: tuple[str, ...]  # its words, the rarest first
     length: float  # of the weights, as a vector
 
 
@@ -77,7 +78,12 @@ class Similarity:
 
     def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
         self.forms = (first, second)
-        self.texts: dict[str, _Text] = {}
+        number: dict[str, int] = {}  # of each form, the same in both graphs
+        self.numbers = [
+            np.array([number.setdefault(form, len(number)) for form in side], np.int64) for side in self.forms
+        ]
+        self.strings = np.array([form.startswith(STRING) for form in number], bool)
+        self.texts: dict[int, _Text] = {}
         self.likenesses: dict[tuple[str, str], float] = {}
         found = Counter(
             word
@@ -91,74 +97,78 @@ class Similarity:
 
     def __call__(self, pairs: np.ndarray) -> np.ndarray:
         """Similarity of the forms at these positions, [pairs], between 0 and 1: 1 if they are equal."""
-        similarity = np.zeros(len(pairs))
-        texts = []
-        for row, (one, other) in enumerate(pairs.tolist()):
-            first, second = self.forms[0][one], self.forms[1][other]
-            if first == second:
-                similarity[row] = 1.0
-            elif first.startswith(STRING) and second.startswith(STRING):
-                texts.append(row)
-            else:
-                similarity[row] = _measured(first, second)
-        similarity[texts] = self._texts([(self.forms[0][a], self.forms[1][b]) for a, b in pairs[texts].tolist()])
+        one, other = (numbers[column] for numbers, column in zip(self.numbers, pairs.T, strict=True))
+        similarity: np.ndarray = (one == other).astype(float)
+        texts = self.strings[one] & self.strings[other] & (one != other)
+        for row in np.flatnonzero(~texts & (one != other)).tolist():
+            similarity[row] = _measured(self.forms[0][pairs[row, 0]], self.forms[1][pairs[row, 1]])
+        for side, numbers, forms in zip(pairs[texts].T, (one[texts], other[texts]), self.forms, strict=True):
+            self._read(side, numbers, forms)
+        similarity[texts] = self._texts(one[texts], other[texts])
         return similarity
 
-    def _texts(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+    def _texts(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Similarity of strings: the mean of the edit ratio, in the order that fits better, and of the cosine of their
         words, where words that may be the same count by how similar they are."""
-        texts = [(self._text(first), self._text(second)) for first, second in pairs]
-        sides = [[one.plain for one, _ in texts], [other.plain for _, other in texts]]
-        ordered = [[one.ordered for one, _ in texts], [other.ordered for _, other in texts]]
-        edits = np.maximum(
-            *(cpdist(left, right, scorer=ratio, workers=-1).astype(float) / 100 for left, right in (sides, ordered))
-        )
-        found = edits / 2
+        firsts, seconds = ([self.texts[number] for number in side.tolist()] for side in (one, other))
+        edits = _edit_ratios([text.plain for text in firsts], [text.plain for text in seconds])
+        edits = np.maximum(edits, _edit_ratios([text.ordered for text in firsts], [text.ordered for text in seconds]))
+        found: np.ndarray = edits / 2
         for row in np.flatnonzero(edits > FAR).tolist():
-            one, other = texts[row]
+            first, second = firsts[row], seconds[row]
             if edits[row] >= 1.0:
                 found[row] = REORDERED
                 continue
-            found[row] = min(DIFFERENT, (edits[row] + self._cosine(one, other)) / 2)
-            if one.numerals != other.numerals:
-                found[row] = min(OTHER_NUMERAL if one.numerals and other.numerals else NO_NUMERAL, found[row])
+            found[row] = min(DIFFERENT, (edits[row] + self._cosine(first, second)) / 2)
+            if first.numerals != second.numerals:
+                found[row] = min(OTHER_NUMERAL if first.numerals and second.numerals else NO_NUMERAL, found[row])
         return found
 
     def _cosine(self, first: _Text, second: _Text) -> float:
         """Cosine of two sets of words by rarity; a word may stand for one that is nearly the same."""
         one, other = first.weights, second.weights
         shared = one.keys() & other.keys()
-        product = sum(one[word] ** 2 for word in sorted(shared))
-        left = {word: weight for word, weight in other.items() if word not in shared}
-        if left and len(shared) < len(one):
-            for word in sorted((each for each in one if each not in shared), key=lambda each: (-one[each], each)):
-                likeness, near = max(((self._likeness(word, each), each) for each in left), default=(0.0, ""))
+        product = sum(one[word] ** 2 for word in sorted(shared)) if shared else 0.0
+        if len(shared) < min(len(one), len(other)):
+            left = [word for word in other if word not in shared]
+            for word in first.rarest:
+                if word in shared:
+                    continue
+                likeness, near = 0.0, ""
+                for each in left:  # the hottest loop of comparing: nothing but lookups
+                    alike = self.likenesses.get((word, each))
+                    if alike is None:
+                        alike = self.likenesses[word, each] = _likeness(word, each)
+                    if alike > likeness or (alike == likeness and each > near):
+                        likeness, near = alike, each
                 if likeness > 0:
-                    product += one[word] * left.pop(near) * likeness
+                    product += one[word] * other[near] * likeness
+                    left.remove(near)
         return product / max(1e-9, first.length * second.length)
-
-    def _likeness(self, one: str, other: str) -> float:
-        """How surely two words are the same: misspelled, shortened, or a noun and its adjective; 0 if not."""
-        key = (one, other)
-        found = self.likenesses.get(key)
-        if found is None:
-            found = self.likenesses[key] = _likeness(one, other)
-        return found
 
     @cached_property
     def unseen(self) -> float:
         """Rarity of a word that occurs in long texts only."""
         return math.log1p(self.total)
 
-    def _text(self, form: str) -> _Text:
-        found = self.texts.get(form)
-        if found is None:
-            words = words_of(form)
-            weights = {word: self.rarity.get(word, self.unseen) for word in words}
-            length = math.sqrt(sum(weight**2 for weight in weights.values()))
-            found = _Text(" ".join(words), " ".join(sorted(words)), _numerals(words), weights, length)
-            self.texts[form] = found
-        return found
+    def _read(self, positions: np.ndarray, numbers: np.ndarray, forms: Sequence[str]) -> None:
+        """Prepare the strings at these positions for comparison, each once."""
+        distinct, first = np.unique(numbers, return_index=True)
+        for number, position in zip(distinct.tolist(), positions[first].tolist(), strict=True):
+            if number not in self.texts:
+                self.texts[number] = self._text(words_of(forms[position]))
+
+    def _text(self, words: list[str]) -> _Text:
+        weights = {word: self.rarity.get(word, self.unseen) for word in words}
+        length = math.sqrt(sum(weight**2 for weight in weights.values()))
+        rarest = tuple(sorted(weights, key=lambda word: (-weights[word], word)))
+        return _Text(" ".join(words), " ".join(sorted(words)), _numerals(words), weights, rarest, length)
+
+
+def _edit_ratios(left: list[str], right: list[str]) -> np.ndarray:
+    """Of the strings side by side, [pairs]."""
+    ratios: np.ndarray = cpdist(left, right, scorer=ratio, workers=-1).astype(float) / 100
+    return ratios
 
 
 def words_of(form: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 import torch
@@ -24,17 +24,18 @@ from emea.contracts import (
     TaskReader,
 )
 from emea.data import Graph, Links, Reference, Task
-from emea.errors import InputError, SettingsError
+from emea.errors import InputError, SettingsError, shown
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
-from emea.formats._pairs import SKIPPED, is_excluded, to_exclusions, to_links, to_unmatched
+from emea.formats._frames import Held, held, pair_names
+from emea.formats._pairs import SKIPPED, is_excluded, recognised, to_exclusions, to_links, to_unmatched
 from emea.formats._selection import SELECTING, select
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
-DECISIONS = ("decisions.sssom.tsv", "decisions.tsv")  # in the folder of a run
+DECISIONS = ("decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
 
 
 def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
@@ -52,12 +53,14 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     return select(found, reading, shown)
 
 
-def location(place: str | Path) -> str | Path:
+def location(place: object) -> str | Path:
     """A path, or an address as it is.
 
     >>> location("https://example.org/sparql"), location("a.ttl").name
     ('https://example.org/sparql', 'a.ttl')
     """
+    if not isinstance(place, str | Path):
+        raise InputError(f"found {shown(place)}, expected a file or an address; emea.graph takes tables and graphs")
     return place if isinstance(place, str) and "://" in place else Path(place)
 
 
@@ -88,16 +91,29 @@ def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = T
 
 
 def read_known(path: Path, source: Graph, target: Graph) -> Task:
-    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart."""
-    pairs = read_pair_names(path)
+    """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart. A few
+    pairs with unknown names are skipped with a warning."""
+    return _known(read_pair_names(path), path, source, target)
+
+
+def _known(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Task:
+    pairs = recognised(pairs, path, source, target)
     said = pairs, path, source, target
     return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
+
+
+def require_task(task: object) -> Task:
+    """Refuse anything but a task."""
+    if not isinstance(task, Task):
+        hint = "; the task is the first of the two" if isinstance(task, tuple) else ""
+        raise InputError(f"found {shown(task)}, expected a task, such as emea.read('a.ttl', 'b.ttl'){hint}")
+    return task
 
 
 def read_decisions(path: str | Path, task: Task) -> Task:
     """The task with decisions about proposed links, from a file of pairs or from the folder of a run: right ones become
     seeds, and all of them teach how far to trust confidence. A decision takes precedence over a seed."""
-    path = _decided_in(Path(path))
+    task, path = require_task(task), _decided_in(Path(location(path)))
     known = read_known(path, task.source, task.target)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
     kept = ~(torch.isin(task.seeds.source, right.source) | torch.isin(task.seeds.target, right.target))
@@ -180,19 +196,25 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
     for reader in readers:
         detected = reader.detect(folder)
         if detected is not None:
-            return (*reader.read_task(folder, choice), detected)
+            task, reference = reader.read_task(folder, choice)
+            return replace(task, benchmark=True), reference, detected
     known = "; ".join(reader.description for reader in readers)
     raise InputError(f"{folder}: found no known layout, expected one of: {known}")
 
 
-def read(
-    source: str | Path, target: str | Path, seeds: str | Path | None = None, readings: tuple[Reading, Reading] = BOTH
-) -> Task:
-    """The task of linking the graphs in two files, with the pairs in a third file, if given, as seeds."""
-    first, second = (read_graph(place, reading) for place, reading in zip((source, target), readings, strict=True))
-    if seeds is None:
+def read(source: Any, target: Any, seeds: Any = None, readings: tuple[Reading, Reading] = BOTH) -> Task:
+    """The task of linking two graphs: files, addresses, or what `emea.graph` takes. The seeds, if given, are a file of
+    pairs, a list of them, or a table with the columns source and target."""
+    sides = zip((source, target), ("source", "target"), readings, strict=True)
+    first, second = (opened(*side).graph for side in sides)
+    if seeds is None or (isinstance(seeds, list | tuple) and not seeds):
         return Task(first, second, Links.empty())
-    return read_known(Path(seeds), first, second)
+    return _known(*_pairs(seeds, "seeds"), first, second)
+
+
+def opened(data: Any, name: str, reading: Reading = PLAIN) -> Held:
+    """The graph in a file or at an address, or in data that a program holds, which messages then call by a name."""
+    return Held(read_graph(data, reading)) if isinstance(data, str | Path) else held(data, name, reading)
 
 
 def read_benchmark(
@@ -205,13 +227,22 @@ def read_benchmark(
 ) -> tuple[Task, Reference | None]:
     """The task in a benchmark folder and its sealed links; the seeds are a share of all links, a fold or a file."""
     choice = Choice(ratio, split, fold, None if seeds is None else Path(seeds))
-    task, reference, _ = read_task(Path(folder), choice)
+    task, reference, _ = read_task(Path(location(folder)), choice)
     return task, reference
 
 
-def read_reference(path: str | Path, task: Task) -> Reference:
-    """The links in a file, sealed: for evaluation only."""
-    return Reference(read_pairs(Path(path), task.source, task.target, one_to_one=False))
+def read_reference(pairs: Any, task: Task) -> Reference:
+    """True links, sealed: for evaluation only. They are a file of pairs, a list of them, or a table with the columns
+    source and target."""
+    task = require_task(task)
+    return Reference(to_links(*_pairs(pairs, "reference"), task.source, task.target, one_to_one=False))
+
+
+def _pairs(given: Any, name: str) -> tuple[pa.Table, Path]:
+    """The pairs in a file, or those that a program holds; and what messages call them."""
+    if isinstance(given, str | Path):
+        return read_pair_names(Path(given)), Path(given)
+    return pair_names(given, name), Path(name)
 
 
 def _formats() -> Iterator[Format]:

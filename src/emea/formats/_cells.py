@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +58,18 @@ def cells(column: pa.ChunkedArray, place: str) -> Cells:
     if held.all():
         return Cells(row, text, datatype, rows)
     return Cells(row[held], text.filter(pa.array(held)), datatype, rows)
+
+
+def array_of(values: Iterable[Any]) -> pa.Array:
+    """A column of Python values; as text if they are of several types.
+
+    >>> array_of([1, "a", None]).to_pylist()
+    ['1', 'a', None]
+    """
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
 
 
 def holds_bytes(column: pa.ChunkedArray) -> bool:

@@ -44,23 +44,23 @@ class Mappings:
         self._comments = len(comments)
         self._metadata = self._parsed("\n".join(comments))
         self.prefixes = BUILT_IN | self._curie_map()
+        self.header: list[str] = []  # of the table, known from its first row on
 
     def rows(self, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
         """The rows by slot, with their lines; slots in the metadata apply to every row that does not set them."""
         slots = {name: value for name, value in self._metadata.items() if isinstance(value, str)}
-        header: list[str] = []
         for line, row in quoted_rows(self._path, chain([self._first], self._lines), "\t", self._comments):
-            if not header:
-                header = row
-                missing = [name for name in required if name not in header]
+            if not self.header:
+                self.header = row
+                missing = [name for name in required if name not in row]
                 if missing:
                     raise InputError(
                         f"{self._path}, line {line}: found no column {missing[0]}, expected {', '.join(required)}"
                     )
                 continue
-            if len(row) != len(header):
-                raise InputError(f"{self._path}, line {line}: found {len(row)} columns, expected {len(header)}")
-            yield line, slots | {name: cell for name, cell in zip(header, row, strict=True) if cell}
+            if len(row) != len(self.header):
+                raise InputError(f"{self._path}, line {line}: found {len(row)} columns, expected {len(self.header)}")
+            yield line, slots | {name: cell for name, cell in zip(self.header, row, strict=True) if cell}
 
     def expand(self, curie: str, line: int) -> str:
         """The IRI for a CURIE; an IRI is returned unchanged."""

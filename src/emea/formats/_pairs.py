@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import warnings
 from collections import Counter
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +12,43 @@ import pyarrow.compute as pc
 import torch
 
 from emea.data import Graph, Links
-from emea.errors import InputError
+from emea.errors import InputError, InputWarning
 from emea.formats._files import BREAK
+from emea.formats._meant import meant
 
 OWL, SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 EQUAL = (OWL + "sameAs", SKOS + "exactMatch", OWL + "equivalentClass", OWL + "equivalentProperty")
 DIFFERENT = OWL + "differentFrom"
 SKIPPED = b"skipped"  # metadata key of a table of pairs: what else the file holds
-NEIGHBOURS = 500  # names to compare on each side of where an unknown name would be
+DECISION = "decision"  # the column in which a person says whether a pair is right
+UNDECIDED = "no decision"
+DECISIONS = {
+    **dict.fromkeys(("yes", "y", "right", "true", "1"), True),
+    **dict.fromkeys(("no", "n", "wrong", "false", "0"), False),
+}
+ENDS = (  # what the two columns of names are called elsewhere
+    ("left", "right"),
+    ("subject", "object"),
+    ("subject_id", "object_id"),
+    ("source_id", "target_id"),
+    ("left_id", "right_id"),
+    ("ltable_id", "rtable_id"),
+    ("entity1", "entity2"),
+    ("entity_1", "entity_2"),
+    ("e1", "e2"),
+    ("id1", "id2"),
+    ("id_1", "id_2"),
+    ("uri1", "uri2"),
+    ("from", "to"),
+    ("kg1", "kg2"),
+)
+PAIR_NAMES = {  # other names of the columns of pairs
+    **{first: "source" for first, _ in ENDS},
+    **{second: "target" for _, second in ENDS},
+    "confidence": "weight",  # its name in our own alignments
+    "predicate_modifier": "excluded",  # its name in SSSOM
+}
+TOLERATED = 0.05  # share of the pairs whose names may be unknown
 
 
 class PairColumns:
@@ -45,6 +73,24 @@ class PairColumns:
         if line is not None:
             self._lines.append(line)
 
+    def decide(
+        self, decision: str, place: str, source: str, target: str, *, excluded: bool = False, line: int | None = None
+    ) -> None:
+        """Add a pair that a person decided on, whatever its weight: one that is rejected is excluded, and one that is
+        not decided is no pair. `place` is where it was found, for the error."""
+        word = decision.strip().lower()
+        if word and word not in DECISIONS:
+            expected = "expected yes, right, y or true; no, wrong, n or false; or nothing"
+            raise InputError(f"{place}: found '{decision}' in the column {DECISION}, {expected}")
+        if word and excluded and DECISIONS[word]:
+            raise InputError(f"{place}: found a pair that is excluded and decided to be right, expected one of them")
+        if not word and not excluded:
+            self.skip(UNDECIDED)
+        elif word and not DECISIONS[word] and not (source and target):
+            self.skip("a counterpart that is not named")
+        else:
+            self.add(source, target, excluded=excluded or not DECISIONS[word], line=line)
+
     def skip(self, what: str) -> None:
         """Count a row that is not a pair."""
         self._skipped[what] += 1
@@ -58,6 +104,7 @@ class PairColumns:
                     raise InputError(
                         f"{path}, {where}: found the name {name!r}, expected a non-empty name without tabs or newlines"
                     )
+        expected = f"yes or no in the column {DECISION}" if UNDECIDED in self._skipped else expected
         skipped = ", ".join(f"{number:,} with {what}" for what, number in sorted(self._skipped.items()))
         if skipped and not self._sources:
             raise InputError(f"{path}: found no pairs, only {skipped}; expected {expected}")
@@ -149,26 +196,51 @@ def place(pairs: pa.Table, row: int, path: Path) -> str:
     return f"{path}, line {pairs['line'][row]}" if "line" in pairs.column_names else f"{path}, pair {row + 1}"
 
 
-def _positions(pairs: pa.Table, column: str, path: Path, graph: Graph, other: Graph) -> np.ndarray:
+def recognised(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> pa.Table:
+    """The pairs whose entities are in the graphs, with a warning if a few are not; an error if these are many."""
+    if not pairs.num_rows:
+        raise InputError(f"{path} holds no pair, expected at least one")
+    known = {"source": _is_known(pairs, "source", source), "target": _is_known(pairs, "target", target)}
+    unknown = ~(known["source"] & known["target"])
+    count, total, first = int(unknown.sum()), pairs.num_rows, int(unknown.argmax())
+    if not count:
+        return pairs
+    if known["source"][first]:
+        complaint = _complaint(pairs, first, path, "target", (target, source))
+    else:
+        complaint = _complaint(pairs, first, path, "source", (source, target))
+        if first == 0 and not known["target"][0]:
+            complaint += "; if this is a header, call its columns source and target"
+    if count > TOLERATED * total:
+        raise InputError(complaint + (f" ({count:,} of {total:,} pairs have an unknown name)" if count > 1 else ""))
+    warnings.warn(
+        InputWarning(f"skipping {count:,} of {total:,} pairs with an unknown name; {complaint}"), stacklevel=3
+    )
+    return pairs.filter(pa.array(~unknown))
+
+
+def _is_known(pairs: pa.Table, column: str, graph: Graph) -> np.ndarray:
+    """Whether each name is that of an entity, or empty, [pairs] bool."""
     names = pairs[column].combine_chunks()
-    positions = graph.positions(names)
+    found = pc.or_(graph.positions(names).is_valid(), pc.equal(names, ""))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _positions(pairs: pa.Table, column: str, path: Path, graph: Graph, other: Graph) -> np.ndarray:
+    positions = graph.positions(pairs[column].combine_chunks())
     if positions.null_count:
-        row = positions.is_null().index(True).as_py()
-        name = names[row].as_py()
-        hint = _hint(name, column, graph, other)
-        raise InputError(f"{place(pairs, row, path)}: found '{name}', expected an entity of the {column} graph{hint}")
+        raise InputError(_complaint(pairs, positions.is_null().index(True).as_py(), path, column, (graph, other)))
     return np.asarray(positions.to_numpy(), dtype=np.int64)
 
 
-def _hint(name: str, column: str, graph: Graph, other: Graph) -> str:
+def _complaint(pairs: pa.Table, row: int, path: Path, column: str, graphs: tuple[Graph, Graph]) -> str:
+    """Which name is unknown to its graph, the first one, and which one may be meant."""
+    name, (graph, other) = pairs[column][row].as_py(), graphs
+    found = f"{place(pairs, row, path)}: found '{name}', expected an entity of the {column} graph"
     if other.positions(pa.array([name], pa.large_string())).null_count == 0:
-        return f"; it is in the {'target' if column == 'source' else 'source'} graph: are the columns swapped?"
-    # Names are sorted by their bytes, so the neighbours of the unknown one share the longest prefixes with it.
-    entities = graph.entities
-    middle = bisect_left(range(len(entities)), name.encode(), key=lambda row: entities[row].as_py().encode())
-    sample = entities.slice(max(0, middle - NEIGHBOURS), 2 * NEIGHBOURS).to_pylist()
-    close = get_close_matches(name, sample, 1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+        return f"{found}; it is in the {'target' if column == 'source' else 'source'} graph: are the columns swapped?"
+    close = meant(name, graph.entities)
+    return found + (f"; did you mean '{close}'?" if close is not None else "")
 
 
 def _refuse_two_counterparts(

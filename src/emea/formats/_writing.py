@@ -1,4 +1,4 @@
-"""Shared by the alignment writers: the order of links, their names, and tables as text."""
+"""Shared by the alignment writers: the order of links, their names and labels, and tables as text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from emea.data import Alignment, Task
+from emea.formats._labels import labels, types
 
 Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
 
@@ -31,6 +32,30 @@ def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
     numbers = (links.confidence.clamp(0, 1), links.similarity)
     columns = [*task.names(links), *(pa.array(column.float().numpy(), pa.float32()) for column in numbers)]
     return pa.table(columns, names=["source", "target", "weight", "similarity"])
+
+
+def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
+    """The links for people, sorted by name: source, target, confidence, similarity, labels, types and cardinality."""
+    links = sort_by_name(alignment)
+    source, target = links.source.numpy(), links.target.numpy()
+    columns = {
+        **dict(zip(("source", "target"), task.names(links), strict=True)),
+        "confidence": links.confidence.numpy(),
+        "similarity": links.similarity.numpy(),
+        "source_label": labels(task.source, source),
+        "target_label": labels(task.target, target),
+        "source_type": types(task.source, source),
+        "target_type": types(task.target, target),
+        "cardinality": _cardinality(source, target),
+    }
+    return pa.table(columns)
+
+
+def _cardinality(source: np.ndarray, target: np.ndarray) -> pa.Array:
+    """How many sources are linked to how many targets, [links]: 1:1, n:1, 1:n or n:n."""
+    many = [np.bincount(ids)[ids] > 1 if len(ids) else np.zeros(0, dtype=bool) for ids in (target, source)]
+    names = pa.array(["1:1", "1:n", "n:1", "n:n"], pa.large_string())
+    return names.take(pa.array(2 * many[0].astype(np.int64) + many[1]))
 
 
 def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]) -> None:
@@ -56,7 +81,7 @@ def _text(column: Column) -> pa.Array:
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         values = six_digits(values)
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
-    return array.cast(pa.large_string())
+    return array.cast(pa.large_string()).fill_null("")
 
 
 def six_digits(values: np.ndarray) -> np.ndarray:

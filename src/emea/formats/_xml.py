@@ -27,6 +27,7 @@ KNOWN_ENCODINGS = re.compile(
     r"utf-8|utf-8-sig|ascii|utf-16(-[lb]e)?|iso8859-\d+|cp125\d|koi8-[ru]|mac-roman|shift_jis|euc_(jp|kr)|gb\w+|big5"
 )
 WIDE_STARTS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}
+REFERENCE = re.compile(r"&([^\s&;#]+);")
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML
 
 
@@ -60,6 +61,13 @@ class SafeXML(io.RawIOBase):
         self._ready = self._ready[size:]
         return size
 
+    def expanded(self) -> str:
+        """The text of the whole file with the entities that it declares replaced, for parsers that do not do so."""
+        text = self.readall().removeprefix(self._document_type).decode()
+        return REFERENCE.sub(
+            lambda found: _quoted(self._entities[found[1]]) if found[1] in self._entities else found[0], text
+        )
+
     def _guarded_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate("UTF-8", " ")  # with namespaces, so that an undeclared prefix is an error
         parser.EntityDeclHandler = self._declare
@@ -76,8 +84,8 @@ class SafeXML(io.RawIOBase):
                 raise InputError(f"{self._path}: found no element in the first {PROLOG:,} bytes, expected RDF/XML")
         prolog, rest = read[: self._first_element], read[self._first_element :]
         declared = "".join(f'<!ENTITY {name} "{_quoted(value)}">' for name, value in self._entities.items())
-        document_type = f"<!DOCTYPE rdf [{declared}]>" if declared else ""
-        return document_type.encode() + b"\n" * prolog.count(b"\n") + rest
+        self._document_type = f"<!DOCTYPE rdf [{declared}]>".encode() if declared else b""
+        return self._document_type + b"\n" * prolog.count(b"\n") + rest
 
     def _piece(self) -> bytes:
         """The next bytes, checked; empty at the end of the file."""

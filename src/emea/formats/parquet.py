@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from emea.contracts import PLAIN, GraphWriter, PairReader, PairWriter, Reading
-from emea.data import Graph
+from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
+from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, writing
-from emea.formats._pairs import PairColumns, checked_weight, needed_columns
+from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
 from emea.formats._wide import TableReader, rows_graph
+from emea.formats._writing import alignment_table
 
 BATCH = 1 << 14  # rows held as Python values at a time
 ROW_SIZE = 16  # bytes that a row takes at least, once read
 TRIPLE_DEFAULTS = (None, None, None, ENTITY, "", "")
-PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded"), (None, None, 1.0, False)
+PAIR_TYPES = {
+    "source": pa.large_string(),
+    "target": pa.large_string(),
+    "weight": pa.float64(),
+    "excluded": pa.bool_(),
+    DECISION: pa.large_string(),
+}
+PAIR_DEFAULTS = (None, None, 1.0, False, "")
 SCHEMA = pa.schema([(name, pa.large_string()) for name in TRIPLE_HEADER])
 
 
-class Parquet(TableReader, GraphWriter, PairReader, PairWriter):
+class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     """Columns by name, in any order; others are ignored. Read and written in parts."""
 
     description: ClassVar[str] = (
@@ -63,22 +72,30 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter):
     def holds_pairs(self, path: Path) -> bool:
         """Whether the file has the columns source and target."""
         with _open(path) as file:
-            return {"source", "target"} <= {name.lower() for name in file.schema_arrow.names}
+            return {"source", "target"} <= {*_names(file, PAIR_NAMES)}
 
     def read_pairs(self, path: Path) -> pa.Table:
         """Columns source, target, weight, excluded, and line: the number of the row."""
         columns = PairColumns()
-        types = dict(zip(PAIR_HEADER, (pa.large_string(), pa.large_string(), pa.float64(), pa.bool_()), strict=True))
         with _open(path) as file:
-            for number, (source, target, weight, excluded) in _rows(file, path, types, PAIR_DEFAULTS, required=2):
-                columns.add(
-                    source, target, checked_weight(weight, f"{path}, row {number}"), excluded=excluded, line=number
-                )
+            decided = DECISION in _names(file, PAIR_NAMES)
+            for number, row in _rows(file, path, PAIR_TYPES, PAIR_DEFAULTS, required=2, aliases=PAIR_NAMES):
+                source, target, weight, excluded, decision = row
+                where = f"{path}, row {number}"
+                if decided:
+                    columns.decide(decision, where, source, target, excluded=excluded, line=number)
+                else:
+                    columns.add(source, target, checked_weight(weight, where), excluded=excluded, line=number)
         return columns.build(path)
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
         """Write the names and, if there are any, weights and exclusions."""
         table = needed_columns(pairs)
+        _write(path, table.schema, [table])
+
+    def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
+        """Write the links with confidence, similarity, labels, types and cardinality, sorted by name."""
+        table = alignment_table(alignment, task)
         _write(path, table.schema, [table])
 
 
@@ -113,11 +130,23 @@ def _whole(file: pq.ParquetFile) -> pa.Table:
     return table
 
 
+def _names(file: pq.ParquetFile, aliases: Mapping[str, str]) -> list[str]:
+    """The names of the columns, with a usual name in place of an alias, unless that is there itself."""
+    found = [name.lower() for name in file.schema_arrow.names]
+    return [name if aliases.get(name) in found else aliases.get(name, name) for name in found]
+
+
 def _rows(
-    file: pq.ParquetFile, path: Path, types: dict[str, pa.DataType], defaults: Sequence[object], required: int
+    file: pq.ParquetFile,
+    path: Path,
+    types: dict[str, pa.DataType],
+    defaults: Sequence[object],
+    *,
+    required: int,
+    aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The numbered rows, with one cell for each named column, or its default if the column or the value is missing."""
-    found = [name.lower() for name in file.schema_arrow.names]
+    found = _names(file, aliases)
     for name in list(types)[:required]:
         if found.count(name) != 1:
             listed = ", ".join(file.schema_arrow.names[:10]) or "none"

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import yaml
 
 from emea import __version__
@@ -19,8 +20,8 @@ from emea.errors import SettingsError
 from emea.formats._curies import lengthen, shorten
 from emea.formats._files import writing
 from emea.formats._mappings import BUILT_IN, Mappings
-from emea.formats._pairs import EQUAL, PairColumns, checked_weight, is_excluded, is_unmatched
-from emea.formats._writing import Column, alignment_pairs, write_table
+from emea.formats._pairs import DECISION, EQUAL, PairColumns, checked_weight, is_excluded, is_unmatched
+from emea.formats._writing import Column, alignment_table, write_table
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # whoever publishes the set decides on the terms
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: whoever publishes the set gives it an id
@@ -34,6 +35,7 @@ PREFIXES = BUILT_IN | {  # known to every SSSOM reader; names in these namespace
 REQUIRED = ("subject_id", "predicate_id", "object_id")
 SIDES = {"source": "subject_id", "target": "object_id"}
 Names = dict[str, list[str]]  # by side
+Said = dict[str, Column]  # slots of all rows
 
 
 class SSSOM(PairReader, PairWriter, AlignmentWriter):
@@ -68,13 +70,17 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             subject, predicate, found = (mappings.expand(row[slot], line) for slot in REQUIRED)
             if predicate not in EQUAL:
                 columns.skip(row["predicate_id"])
+                continue
+            where, excluded = f"{path}, line {line}", row.get("predicate_modifier") == "Not"
+            source, target = (
+                "" if expanded == NO_TERM else _name(row, side, mappings, line)
+                for side, expanded in zip(SIDES, (subject, found), strict=True)
+            )
+            if DECISION in mappings.header:  # no slot of SSSOM, but people add a column where they decide
+                columns.decide(row.get(DECISION, ""), where, source, target, excluded=excluded, line=line)
             else:
-                weight = checked_weight(row.get("confidence", "1"), f"{path}, line {line}")
-                source, target = (
-                    "" if expanded == NO_TERM else _name(row, side, mappings, line)
-                    for side, expanded in zip(SIDES, (subject, found), strict=True)
-                )
-                columns.add(source, target, weight, excluded=row.get("predicate_modifier") == "Not", line=line)
+                weight = checked_weight(row.get("confidence", "1"), where)
+                columns.add(source, target, weight, excluded=excluded, line=line)
         return columns.build(path, "rows with owl:sameAs or skos:exactMatch")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
@@ -83,17 +89,21 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write the metadata of the set and one row per link, sorted by name."""
-        pairs, count = alignment_pairs(alignment, task), len(alignment)
-        said = {"mapping_justification": ["semapv:CompositeMatching"] * count, "mapping_cardinality": ["1:1"] * count}
-        self._write(pairs, path, said)
+        table = alignment_table(alignment, task)
+        weight = np.clip(table["confidence"].to_numpy(), 0, 1)
+        said: Said = {
+            "mapping_justification": ["semapv:CompositeMatching"] * len(weight),
+            "mapping_cardinality": table["cardinality"],
+        }
+        self._write(table.append_column("weight", pa.array(weight, pa.float32())), path, said)
 
     def write_relations(self, pairs: pa.Table, path: Path) -> None:
         """Write pairs of relations: source, target, weight, and the predicate that relates them; a `^` before it means
         that it holds from target to source."""
-        said = {"mapping_justification": ["semapv:StructuralMatching"] * pairs.num_rows}
+        said: Said = {"mapping_justification": ["semapv:StructuralMatching"] * pairs.num_rows}
         self._write(pairs, path, said)
 
-    def _write(self, pairs: pa.Table, path: Path, said: dict[str, list[str]]) -> None:
+    def _write(self, pairs: pa.Table, path: Path, said: Said) -> None:
         names = {side: [name or NO_TERM for name in pairs[side].to_pylist()] for side in SIDES}
         subjects, prefixes = shorten(names["source"], "source", dict(PREFIXES))
         objects, prefixes = shorten(names["target"], "target", prefixes)
@@ -102,10 +112,12 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
         for row in (row for row, predicate in enumerate(predicates) if predicate.startswith("^")):
             subjects[row], predicates[row], objects[row] = objects[row], predicates[row][1:], subjects[row]
-        columns: dict[str, Column] = {
+        columns: Said = {
             "subject_id": subjects,
+            **_labels(pairs, "source_label", "subject_label"),
             "predicate_id": predicates,
             "object_id": objects,
+            **_labels(pairs, "target_label", "object_label"),
             **said,
             "confidence": pairs["weight"].to_numpy(),
         }
@@ -146,6 +158,17 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             slots["similarity_measure"] = self._similarity
         text = yaml.safe_dump(slots, sort_keys=False, allow_unicode=True, width=1 << 20)
         return "".join(f"#{line}\n" for line in text.splitlines())
+
+
+def _labels(pairs: pa.Table, column: str, slot: str) -> Said:
+    """The labels of one side, quoted where they contain quotes; nothing if no entity has one."""
+    if column not in pairs.column_names or pairs[column].null_count == pairs.num_rows:
+        return {}
+    texts = pairs[column].fill_null("")
+    quote_mark, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
+    doubled = pc.replace_substring(texts, '"', '""')
+    quoted = pc.binary_join_element_wise(quote_mark, doubled, quote_mark, nothing)
+    return {slot: pc.if_else(pc.match_substring(texts, '"'), quoted, texts)}
 
 
 def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:

@@ -19,25 +19,22 @@ from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
-from emea.formats._pairs import PairColumns, checked_weight, needed_columns
+from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._recognition import LISTED, SAMPLE, kind_of_rows, with_values
 from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
 from emea.formats._wide import TableReader, rows_graph, rows_table
-from emea.formats._writing import Column, six_digits, sort_by_name, write_lines, write_table
+from emea.formats._writing import Column, alignment_table, six_digits, write_lines, write_table
 
 Row = list[str]
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
-PAIR_HEADER, PAIR_DEFAULTS = ("source", "target", "weight", "excluded", "similarity"), ("", "", "1", "false", "")
-ALIASES = {
-    "confidence": "weight",  # its name in our own alignments
-    "subject": "head",
-    "predicate": "relation",
-    "object": "tail",
-    "left": "source",
-    "right": "target",
+PAIR_HEADER = ("source", "target", "weight", "excluded", "similarity", DECISION)
+NO_COLUMN = "\0"  # stands in no cell: that of a column which only a header can name
+PAIR_DEFAULTS = ("", "", "1", "false", "", NO_COLUMN)
+ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by header
+    TRIPLE_HEADER: {"subject": "head", "predicate": "relation", "object": "tail"},
+    PAIR_HEADER: PAIR_NAMES,
 }
-ALIGNMENT_HEADER = ("source", "target", "confidence", "similarity")
-TRUTH = {"true": True, "1": True, "false": False, "0": False, "": False}
+TRUTH = {"true": True, "1": True, "not": True, "false": False, "0": False, "": False}
 OTHERWISE = "if that is not so, give --table"
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
@@ -59,7 +56,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if not first:
             return GraphColumns().build()
         headed = _names_some(first[0], TRIPLE_HEADER)
-        if not headed and _header_order(first[0], PAIR_HEADER, 2):
+        if not headed and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
@@ -89,7 +86,9 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def holds_pairs(self, path: Path) -> bool:
         """Whether the header, or else the number of columns, is that of pairs; a fraction in the third is a weight."""
         for _, row in _rows(path):
-            if _header_order(row, PAIR_HEADER, 2):
+            if _header_order(row, TRIPLE_HEADER, 3):
+                return False
+            if _heads_pairs(row):
                 return True
             return len(row) == 2 or (len(row) in (3, 4) and FRACTION.fullmatch(row[2]) is not None)
         return False
@@ -97,13 +96,17 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def read_pairs(self, path: Path) -> pa.Table:
         """Columns source, target, weight, excluded, and line: the line of the pair in the file."""
         columns = PairColumns()
-        for number, (source, target, weight, excluded, _) in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
-            if excluded.strip().lower() not in TRUTH:
-                raise InputError(
-                    f"{path}, line {number}: found '{excluded}' in the column excluded, expected true or false"
-                )
-            number_from_0_to_1 = checked_weight(weight, f"{path}, line {number}")
-            columns.add(source, target, number_from_0_to_1, excluded=TRUTH[excluded.strip().lower()], line=number)
+        for number, row in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
+            source, target, weight, said, _, decision = row
+            where = f"{path}, line {number}"
+            if said.strip().lower() not in TRUTH:
+                raise InputError(f"{where}: found '{said}' in the column excluded, expected true or false")
+            excluded = TRUTH[said.strip().lower()]
+            if decision == NO_COLUMN:
+                columns.add(source, target, checked_weight(weight, where), excluded=excluded, line=number)
+            else:
+                source, target = _unquoted(source), _unquoted(target)
+                columns.decide(_unquoted(decision), where, source, target, excluded=excluded, line=number)
         return columns.build(path)
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
@@ -113,9 +116,10 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
             _write_blocks(file, path, table.column_names, [table])
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write the links with confidence and similarity, sorted by name."""
-        links = sort_by_name(alignment)
-        write_columns(path, ALIGNMENT_HEADER, [*task.names(links), links.confidence, links.similarity])
+        """Write the links with confidence, similarity, labels, types and cardinality, sorted by name."""
+        table = alignment_table(alignment, task)
+        with writing(path) as file:
+            _write_blocks(file, path, table.column_names, [table])
 
 
 def _notes(path: Path, values: list[str], *, surely: bool) -> Iterator[str]:
@@ -176,7 +180,8 @@ def _rows_under(
             if _names_some(row, header):
                 expected = f"{', '.join(header[:required])} (and optionally {', '.join(header[required:])})"
                 raise InputError(f"{path}, line {number}: found the columns {', '.join(row)}, expected {expected}")
-            order = list(range(len(row) if required <= len(row) <= len(header) else required))
+            unnamed = sum(default != NO_COLUMN for default in defaults)  # columns that need no header
+            order = list(range(len(row) if required <= len(row) <= unnamed else required))
         if len(row) != len(order):
             separator = "commas" if suffix(path) == ".csv" else "tabs"
             columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])})"
@@ -186,23 +191,44 @@ def _rows_under(
             if place is not None:
                 cells[place] = cell
         yield number, cells
+    if not order:
+        raise InputError(f"{path} is empty; expected the columns {', '.join(header[:required])}")
 
 
 def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int | None]:
     """The place in `header` of each column, or None if it has none; an empty list if the row is not a header."""
-    given = _column_names(row)
+    given = _column_names(row, header)
     is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
     return [header.index(name) if name in header else None for name in given] if is_header else []
 
 
+def _heads_pairs(row: Row) -> bool:
+    """Whether a row is the header of pairs and of nothing else: entities may have columns such as from and to."""
+    plain = {cell.strip().lower() for cell in row}
+    only = all(name in PAIR_HEADER for name in _column_names(row, PAIR_HEADER))
+    return bool(_header_order(row, PAIR_HEADER, 2)) and (only or {"source", "target"} <= plain)
+
+
 def _names_some(row: Row, header: tuple[str, ...]) -> bool:
     """Whether a row looks like a header with some of these names."""
-    return sum(name in header for name in _column_names(row)) > 1
+    return sum(name in header for name in _column_names(row, header)) > 1
 
 
-def _column_names(row: Row) -> list[str]:
-    cells = (cell.strip().lower() for cell in row)
-    return [ALIASES.get(cell, cell) for cell in cells]
+def _column_names(row: Row, header: tuple[str, ...]) -> list[str]:
+    """The names of columns, with one of the header's in place of an alias, unless that is there itself."""
+    cells = [cell.strip().lower() for cell in row]
+    names = [ALIASES[header].get(cell, cell) for cell in cells]
+    return [cell if name in cells else name for cell, name in zip(cells, names, strict=True)]
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotes that spreadsheets put around text with a comma.
+
+    >>> _unquoted('"http://ex.org/Paris,_Texas"'), _unquoted('"')
+    ('http://ex.org/Paris,_Texas', '"')
+    """
+    is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
 def _separator(path: Path) -> str:

@@ -18,15 +18,16 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
-from emea.kernels.segments import segment_best
-from emea.method.compatibility import combine, labels, learn_weights, refine, sample, widen
+from emea.method.compatibility import combine, learn_weights, refine, widen
+from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
 from emea.method.judge import judge, taught
-from emea.method.matching import Calibration, between, match, mutual_best
+from emea.method.labelling import changed, pseudo_labels, without
+from emea.method.matching import Calibration, between, match
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State
 from emea.method.rulebook import Rulebook
-from emea.settings import EMSettings, Settings
+from emea.settings import Settings
 
 Watch = Callable[[Fitting], None]
 
@@ -64,11 +65,12 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
     confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
     believed, absence, calibration = widen(last.agreed, last.believed), None, Calibration.none()
+    believed = Competition.of(settings.matching).seen(believed)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
     if settings.judges and prepared.valued:
-        believed, absence = judge(prepared, believed, last.embeddings, settings.evidence)
-    elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings.evidence)) is not None:
+        believed, absence = judge(prepared, believed, last.embeddings, settings)
+    elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings)) is not None:
         believed = found
     else:
         tried, first = last.state.trials, max(1, last.number - settings.probability.folds)  # round 0 says little
@@ -119,7 +121,7 @@ class _Loop:
 
     def __init__(self, prepared: Prepared, settings: Settings) -> None:
         prepared.require_known()
-        self.settings, self.graphs = settings, prepared.graphs
+        self.settings, self.graphs, self.competition = settings, prepared.graphs, Competition.of(settings.matching)
         self.training = torch.device(settings.device)
         # The rules compute in float64, which mps does not have.
         self.device = torch.device("cpu") if self.training.type == "mps" else self.training
@@ -167,20 +169,25 @@ class _Loop:
         nearest = search(embeddings, settings.similarity, self.generator)
         out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
         out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
-        candidates = nearest[~(out | nearest.touches(self._certain(lesson)))]
+        out |= nearest.touches(self.anchors.links) | self.competition.taken(nearest, lesson.known)
+        candidates = nearest[~out]
         scale = state.scale
         if len(lesson.fitted_to):
             near, both_ways = nearest if self.fit_to == "known" else candidates, self.rules.both_ways
-            scale = fit_scale(near, lesson.fitted_to, scale, settings.probability, both_ways=both_ways)
-        return _Proposal(embeddings, nearest, counterparts(candidates, scale, settings.probability), scale, seconds)
+            fitted_to, chosen = lesson.fitted_to, settings.probability
+            scale = fit_scale(near, fitted_to, scale, chosen, self.competition, both_ways=both_ways)
+        believed = counterparts(candidates, scale, settings.probability, competition=self.competition)
+        return _Proposal(embeddings, nearest, believed, scale, seconds)
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:
         """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
         settings, certain = self.settings, self._certain(lesson)
         considered = most_probable(proposal.believed, settings.considered, both_ways=self.rules.both_ways)
-        considered = joint = clamp(considered, certain, _cosine(proposal.embeddings, certain))
+        cosine = _cosine(proposal.embeddings, certain)
+        considered = joint = clamp(considered, certain, cosine, self.competition)
         for _ in range(settings.compatibility.sweeps):
-            factors = self.rules.factors(joint, proposal.embeddings, proposal.nearest, lesson.known)
+            seen = self.competition.seen(joint)
+            factors = self.rules.factors(seen, proposal.embeddings, proposal.nearest, lesson.known)
             weights = learn_weights(factors.learning)  # M-step: Φ
             refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
             joint = combine(considered, refined)  # q_Θ · q*, where the next sweep starts
@@ -190,15 +197,19 @@ class _Loop:
     def learn(self, verdict: _Verdict, proposal: _Proposal, lesson: _Lesson, state: State) -> tuple[State, bool]:
         """The state for the next round, with the pseudo-labels that follow from this one; and whether this was the
         last round."""
-        chosen = pseudo_labels(verdict.considered, verdict.refined, verdict.joint, self.settings.em, self.generator)
-        found = _without(chosen, self.seeds + self.anchors.links, self.unmatched, self.exclusions)
-        settled = _changed(state.labels, found, self.graphs) < self.settings.em.settled
+        considered, refined, joint = verdict.considered, verdict.refined, self.competition.seen(verdict.joint)
+        chosen = pseudo_labels(
+            considered, refined, joint, self.settings.em, competition=self.competition, draw=self.generator
+        )
+        known = self.seeds + self.anchors.links
+        found = without(chosen, known, self.unmatched, self.exclusions, self.competition)
+        settled = changed(state.labels, found, self.graphs) < self.settings.em.settled
         after = State(
             done=state.done + 1,
             labels=found,
             scale=proposal.scale,
             fold=self.folds.after(lesson.fold, settled=settled, remembers=self.encoder.remembers),
-            trials=torch.cat([state.trials, _trials(verdict.agreed, lesson, state.done)]),
+            trials=torch.cat([state.trials, _trials(verdict.agreed, lesson, state.done, self.competition)]),
             random=self.generator.get_state(),
             encoder=self.encoder.state(),
         )
@@ -255,45 +266,12 @@ def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
     return Embeddings(*sides)
 
 
-def _trials(agreed: Counterparts, lesson: _Lesson, number: int) -> Tensor:
+def _trials(agreed: Counterparts, lesson: _Lesson, number: int, competition: Competition) -> Tensor:
     """How held-out seeds and known mistakes fared: the round, and for each link found for one of their entities its
-    confidence and whether it is right, [trials, 3]."""
-    pairs, rows = agreed.candidates, mutual_best(agreed)
-    tried = pairs.touches(lesson.held_out) | pairs.among(lesson.wrong) | pairs.touches(lesson.alone)
+    confidence and whether it is right, [trials, 3]. Other links of an entity that may have several are no mistakes."""
+    pairs, agreed = agreed.candidates, competition.seen(agreed)
+    rows = competition.winners(agreed)
+    tried = pairs.touches(lesson.held_out, *competition) | pairs.among(lesson.wrong) | pairs.touches(lesson.alone)
     rows = rows[tried[rows]]
     right, confidence = pairs.among(lesson.held_out)[rows].double(), agreed.confidence[rows].double()
     return torch.stack([torch.full_like(right, number), confidence, right], 1).cpu()
-
-
-def pseudo_labels(
-    considered: Counterparts, refined: Counterparts, joint: Counterparts, settings: EMSettings, draw: torch.Generator
-) -> Links:
-    """What the encoder should learn next: pairs agreed on, mutually best and confident enough, weighted by confidence;
-    or, for every source, the best of q* or a sample from it."""
-    pairs = joint.candidates
-    if settings.labels in {"agreed", "one-sided"}:
-        best = segment_best(pairs.source, pairs.sources, joint.forward)
-        rows = mutual_best(joint) if settings.labels == "agreed" else best[best >= 0]
-        rows = rows[joint.confidence[rows] >= settings.minimum]
-        return Links.build(
-            pairs.source[rows], pairs.target[rows], joint.confidence[rows] if settings.weighted else None
-        )
-    rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
-    return Links.build(pairs.source[rows], pairs.target[rows])
-
-
-def _without(links: Links, seeds: Links, alone: Links, wrong: Links) -> Links:
-    """The links that share no entity with the seeds or with entities without counterpart, and are not wrong."""
-    taken = torch.isin(links.source, seeds.source) | torch.isin(links.target, seeds.target)
-    taken |= torch.isin(links.source, alone.source) | torch.isin(links.target, alone.target)
-    if len(wrong):
-        targets = 1 + int(torch.cat([links.target, wrong.target]).max())
-        taken |= torch.isin(links.keys(targets), wrong.keys(targets))
-    return links[~taken]
-
-
-def _changed(before: Links, after: Links, graphs: Task) -> float:
-    """Share of the labels that are new."""
-    targets = len(graphs.target.entities)
-    old, new = before.to(after.source.device).keys(targets), after.keys(targets)
-    return float((~torch.isin(new, old)).double().mean()) if len(new) else 1.0

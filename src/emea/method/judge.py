@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Task
@@ -12,11 +11,12 @@ from emea.evidence.comparison import UNKNOWN
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
+from emea.method.competition import Competition
 from emea.method.matching import Calibration, between
 from emea.method.mixture import Estimate, Sample, competing, estimate
 from emea.method.rounds import Absence
 from emea.method.sample import compare, consider, keys_of
-from emea.settings import EvidenceSettings
+from emea.settings import Settings
 
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
@@ -27,27 +27,32 @@ REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
 
 def judge(
-    prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: EvidenceSettings
+    prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: Settings
 ) -> tuple[Counterparts, Absence]:
     """The loop's beliefs, judged anew; and how many sources have no counterpart."""
-    sample, believed = _sample(prepared, believed, settings)
+    competition = Competition.of(settings.matching)
+    mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
+    sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
     confidence = found.probability * np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     confidence[structural] = np.minimum(confidence[structural], sample.belief[structural])
-    confidence = _learned(confidence, sample, found, prepared.given)
+    confidence = _learned(confidence, sample, found, prepared.given.swap() if mirrored else prepared.given)
     undecided = np.isnan(sample.decided)
-    beliefs = _beliefs(sample.pairs[undecided], confidence[undecided], believed, embeddings)
-    return beliefs, _absence(sample, found)
+    pairs = sample.pairs[:, ::-1] if mirrored else sample.pairs
+    beliefs = _beliefs(pairs[undecided], confidence[undecided], believed, embeddings)
+    return beliefs, _absence(sample, found, int(mirrored))
 
 
 def taught(
-    prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: EvidenceSettings
+    prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: Settings
 ) -> Counterparts | None:
     """The loop's beliefs, none surer than decisions teach: a logistic regression on how well values and neighbours of
     the decided pairs agree. None if there are too few decisions, or all are alike."""
     if not _teaches(prepared.given):
         return None
+    from sklearn.linear_model import LogisticRegression  # here: it loads slowly, and few runs have decisions
+
     sample, believed = _sample(prepared, believed, settings)
     undecided = np.isnan(sample.decided)
     support = sample.support.levels(np.where(undecided, sample.belief, sample.decided))[: len(sample.pairs), None]
@@ -62,19 +67,25 @@ def taught(
     return _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
 
 
-def _sample(prepared: Prepared, believed: Counterparts, settings: EvidenceSettings) -> tuple[Sample, Counterparts]:
-    """What there is to judge, and the beliefs about entities that may be linked."""
+def _sample(
+    prepared: Prepared, believed: Counterparts, settings: Settings, *, mirrored: bool = False
+) -> tuple[Sample, Counterparts]:
+    """What there is to judge, if mirrored seen from the target; and the beliefs about entities that may be linked."""
     sides = zip((prepared.given.source, prepared.given.target), prepared.values, strict=True)
-    first, second = (describe(graph, values, settings) for graph, values in sides)
-    believed = between(believed, first.linkable, second.linkable)
-    return compare(first, second, consider(first, second, believed, prepared.given)), believed
+    first, second = (describe(graph, values, settings.evidence) for graph, values in sides)
+    believed, competition = between(believed, first.linkable, second.linkable), Competition.of(settings.matching)
+    if mirrored:
+        asked = consider(second, first, believed.swap(), prepared.given.swap(), competition.swap())
+        return compare(second, first, asked, competition.swap()), believed
+    asked = consider(first, second, believed, prepared.given, competition)
+    return compare(first, second, asked, competition), believed
 
 
 def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, given: Task) -> np.ndarray:
     """Confidence as decisions teach it."""
     if not _teaches(given):
         return confidence
-    before = competing(sample.pairs, found.odds, sample.sizes) * np.where(found.speaking > 1, SUREST, LONE)
+    before = competing(sample, found.odds) * np.where(found.speaking > 1, SUREST, LONE)
     row, right = _trials(sample, before, given)
     calibration = Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
     return calibration(torch.from_numpy(confidence)).numpy()
@@ -138,23 +149,23 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     return found
 
 
-def _absence(sample: Sample, found: Estimate) -> Absence:
-    """How many sources have no counterpart. What happens to those is seen by taking the counterpart away from sources
-    that have one: U of the sources are not linked, F₀ of those without a counterpart are all the same, so that at most
-    π₀ = U / (1 − F₀) have none."""
-    source, target = sample.pairs.T
-    sizes, linked = sample.sizes, found.probability >= LINKED
-    partner = np.full(sizes[0], -1)
-    partner[source[linked]] = target[linked]
-    without = (partner[source] >= 0) & (partner[source] != target)
+def _absence(sample: Sample, found: Estimate, side: int) -> Absence:
+    """How many sources, which are on the given side of the sample, have no counterpart. What happens to those is seen
+    by taking the counterparts away from sources that have some: U of the sources are not linked, F₀ of those without a
+    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none."""
+    source = sample.pairs[:, side]
+    size, linked = sample.sizes[side], found.probability >= LINKED
+    has_one = np.bincount(source[linked], minlength=size) > 0
+    without = has_one[source] & ~linked
     z = np.exp(found.odds.clip(-50, 30))
-    taken = np.bincount(target, z, sizes[1])[target]  # the target's other sources stay
-    own = np.bincount(source[without], z[without], sizes[0])[source]
-    again = np.where(without, z / (1 + own + taken - z), 0.0)
-    best = np.zeros(sizes[0])
+    total = sample.competition.totals(sample.pairs, z, sample.sizes)  # the targets' other sources stay
+    left = sample.competition.totals(sample.pairs, np.where(without, z, 0.0), sample.sizes)
+    sums = (total[0], left[1]) if side else (left[0], total[1])
+    again = np.where(without, sample.competition.probability(z, *sums), 0.0)
+    best = np.zeros(size)
     np.maximum.at(best, source, again)
-    tried = np.flatnonzero(partner >= 0)
-    sources = int(sample.sources.sum())
+    tried = np.flatnonzero(has_one)
+    sources = int((sample.targets if side else sample.sources).sum())
     if not len(tried):
         return Absence(1.0, 0.0, sources)
     still = float((best[tried] >= LINKED).mean())

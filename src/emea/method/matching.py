@@ -1,4 +1,4 @@
-"""Counterparts → one-to-one alignment, with "no counterpart" as a real answer."""
+"""Counterparts → alignment, with "no counterpart" as a real answer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from torch import Tensor
 
 from emea.candidates.search import pattern_of
 from emea.data import Alignment, Counterparts
-from emea.kernels.limits import TIED_PROBABILITY
-from emea.kernels.segments import mutual_rows
 from emea.kernels.sinkhorn import plan
+from emea.method.competition import Competition
 from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
@@ -20,12 +19,13 @@ LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too 
 
 
 def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSettings) -> Alignment:
-    """The links, at most one for each entity, with calibrated confidence; doubtful ones become "none"."""
-    confidence = calibration(beliefs.confidence)
-    if settings.method == "mutual":
-        rows = mutual_best(beliefs)
+    """The links, as many for each entity as the cardinality allows, with calibrated confidence; doubtful ones become
+    "none"."""
+    confidence, competition = calibration(beliefs.confidence), Competition.of(settings)
+    if settings.method == "mutual" or not all(competition):
+        rows = competition.winners(beliefs)
     elif settings.method == "transport":
-        rows = mutual_best(_transported(beliefs, confidence, settings))
+        rows = competition.winners(_transported(beliefs, confidence, settings))
     else:
         rows = one_to_one(beliefs, confidence, settings.minimum)
     rows = rows[confidence[rows] >= settings.minimum]
@@ -52,13 +52,6 @@ def surest(confidence: Tensor, precision: float) -> Tensor:
     means = torch.cumsum(ordered, 0) / torch.arange(1, len(ordered) + 1, device=ordered.device)
     kept = int((means >= precision - 1e-6).sum())  # the means decrease
     return confidence >= ordered[kept - 1] if kept else torch.zeros_like(confidence, dtype=torch.bool)
-
-
-def mutual_best(beliefs: Counterparts) -> Tensor:
-    """Rows of the pairs that are the most probable for both their source and their target; ties are left out."""
-    pairs = beliefs.candidates
-    rows = mutual_rows(pairs.source, pairs.target, beliefs.forward, beliefs.backward, TIED_PROBABILITY)
-    return rows[beliefs.agreement[rows] > 0]
 
 
 def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Tensor:

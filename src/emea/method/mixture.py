@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN
+from emea.method.competition import Competition, things
 from emea.method.support import SUPPORT, Support
 
 ITERATIONS = 20
@@ -34,6 +36,7 @@ SHARE_PRIOR = 5.0  # entities of a kind for which this share is that of all
 class Pairs:
     """Evidence about pairs of entities."""
 
+    ends: np.ndarray  # [pairs, 2] entities; those of the target graph are numbered after those of the source graph
     levels: np.ndarray  # [pairs, fields] 0 is best, UNKNOWN says nothing
     frequent: np.ndarray  # [pairs] how much more frequent than usual the equal values are, as a logarithm
     kind: np.ndarray  # [pairs] of the source, 0 if unknown
@@ -56,6 +59,7 @@ class Sample:
     sources: np.ndarray  # [kinds] entities that may be linked
     targets: np.ndarray  # [kinds]
     sizes: tuple[int, int]  # entities of both graphs
+    competition: Competition
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +75,23 @@ def estimate(sample: Sample) -> Estimate:
     """The probability of each pair."""
     mixture = _Mixture(sample)
     probability = mixture.fixed(sample.start * START)
+    sure = probability
     for iteration in range(ITERATIONS):
         if iteration % EVERY == 0:
             support = sample.support.levels(probability)
+        if not any(sample.competition):
+            mixture.tell_apart(things(sample.pairs, sure, sample.sizes))
         odds, speaking = mixture.odds(probability, support)
-        found = mixture.fixed(competing(sample.pairs, odds, sample.sizes))
+        found, sure = mixture.fixed(competing(sample, odds)), mixture.fixed(expit(odds))
         probability = DAMPING * probability + (1 - DAMPING) * found
     return Estimate(found, odds, speaking)
 
 
-def competing(pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """p = z / (1 + Σ z of the source + Σ z of the target − z): an entity has one counterpart or none, [pairs]."""
+def competing(sample: Sample, odds: np.ndarray) -> np.ndarray:
+    """The probability of each pair, given the logarithm of its odds against "none": who competes has one counterpart or
+    none, [pairs]."""
     z = np.exp(odds.clip(-50, 30))
-    totals = (np.bincount(column, z, size)[column] for column, size in zip(pairs.T, sizes, strict=True))
-    probability: np.ndarray = z / (1 + sum(totals) - z)
-    return probability
+    return sample.competition.probability(z, *sample.competition.totals(sample.pairs, z, sample.sizes))
 
 
 class _Mixture:
@@ -94,16 +100,28 @@ class _Mixture:
         self.kinds = len(sample.sources)
         fields = sample.evidence.levels.shape[1]
         self.depth = [len(LEVELS) + 1] * (fields - 1) + [len(KILOMETRES) + 1]
-        within = sample.within
-        self.unmatched = [
-            self._shares(within.levels[:, field], within.weight, within.kind, depth, UNMATCHED_PRIOR)
-            for field, depth in enumerate(self.depth)
-        ]
+        self._read_within(sample.within.weight)
         self.fields = (sample.evidence.levels != UNKNOWN).sum(1)  # that both entities have values in
         # pairs that are not listed: how many of each kind, and how many a random pair stands for
         listed = np.bincount(sample.evidence.kind, minlength=self.kinds)
         drawn = np.maximum(1, np.bincount(sample.random_kind, minlength=self.kinds))
         self.unlisted = (np.maximum(0, sample.sources * sample.targets.sum() - listed) / drawn)[sample.random_kind]
+
+    def _read_within(self, weight: np.ndarray) -> None:
+        """How unmatched pairs are spread over the levels of each field, if pairs within a graph have these weights."""
+        within, self.weight = self.sample.within, weight
+        self.unmatched = [
+            self._shares(within.levels[:, field], weight, within.kind, depth, UNMATCHED_PRIOR)
+            for field, depth in enumerate(self.depth)
+        ]
+
+    def tell_apart(self, thing: np.ndarray) -> None:
+        """Where both graphs may have duplicates, read what unmatched pairs are like off pairs within a graph that are
+        linked to different things, [entities]; those who are not linked might be anybody's duplicates."""
+        within, linked = self.sample.within, np.bincount(thing)[thing] > 1
+        one, other = within.ends.T
+        weight = within.weight * (linked[one] & linked[other] & (thing[one] != thing[other]))
+        self._read_within(weight if weight.any() else within.weight)
 
     def fixed(self, probability: np.ndarray) -> np.ndarray:
         """The probabilities, where a decision is known the decision."""
@@ -115,7 +133,7 @@ class _Mixture:
         evidence speaks for it."""
         sample, count = self.sample, len(self.sample.pairs)
         said, speaking = self._values(probability)
-        rival = np.maximum(*(_others(column, probability) for column in sample.pairs.T))
+        rival = sample.competition.unmatched(probability, *(_others(column, probability) for column in sample.pairs.T))
         neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         belief = self._belief(believed, probability, rival)
@@ -136,7 +154,7 @@ class _Mixture:
             said = said + own
             level = within.levels[:, field]
             against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
-        return _density_ratio(said, probability, against, within.weight), speaking
+        return _density_ratio(said, probability, against, self.weight), speaking
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
@@ -190,13 +208,23 @@ class _Mixture:
         return np.where(known, ratio[source, target], 0.0)
 
     def _prior(self, probability: np.ndarray) -> np.ndarray:
-        """Logarithm of the odds that a random target is a source's counterpart, [pairs]."""
-        sample, kind = self.sample, self.sample.evidence.kind
-        everywhere = probability.sum() / max(1, sample.sources.sum())
-        matched = np.bincount(kind, probability, self.kinds) + SHARE_PRIOR * everywhere
-        share = (matched / (sample.sources + SHARE_PRIOR)).clip(*SHARE_RANGE)
-        prior: np.ndarray = np.log(share / ((1 - share) * max(1, sample.targets.sum())))[kind]
+        """Logarithm of the odds that a random target is a source's counterpart, against "none", [pairs]."""
+        sample = self.sample
+        links = share = self._per_source(probability).clip(*SHARE_RANGE)
+        if not any(sample.competition):  # a source may have several counterparts
+            links = self._per_source(probability).clip(min=SHARE_RANGE[0])
+            surest = probability > _others(sample.pairs[:, 0], probability)
+            share = self._per_source(probability * surest).clip(*SHARE_RANGE)
+        prior: np.ndarray = np.log(links / ((1 - share) * max(1, sample.targets.sum())))[sample.evidence.kind]
         return prior
+
+    def _per_source(self, probability: np.ndarray) -> np.ndarray:
+        """Expected links of a source of each kind, [kinds]."""
+        sources = self.sample.sources
+        everywhere = probability.sum() / max(1, sources.sum())
+        matched = np.bincount(self.sample.evidence.kind, probability, self.kinds) + SHARE_PRIOR * everywhere
+        expected: np.ndarray = matched / (sources + SHARE_PRIOR)
+        return expected
 
 
 def _density_ratio(score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:

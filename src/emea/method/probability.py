@@ -16,9 +16,11 @@ from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_softmax, segment_sum
 from emea.kernels.sinkhorn import sinkhorn
+from emea.method.competition import Competition
 from emea.settings import ProbabilitySettings
 
 UNLIKELY = 1e-6  # probabilities are kept this far from 0 or 1 in the fit
+ONE_TO_ONE = Competition()
 NONE_UNIT = 0.1  # change of "none", in similarity, that the prior rates like a factor of e in sharpness
 
 
@@ -42,9 +44,14 @@ class Scale:
 
 
 def counterparts(
-    candidates: Candidates, scale: Scale, settings: ProbabilitySettings, pairs: Pattern | None = None
+    candidates: Candidates,
+    scale: Scale,
+    settings: ProbabilitySettings,
+    pairs: Pattern | None = None,
+    competition: Competition = ONE_TO_ONE,
 ) -> Counterparts:
-    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after `balance` Sinkhorn iterations, if any.
+    """q_Θ both ways: eq. 2 over each entity's candidates and "none", after `balance` Sinkhorn iterations, if any and if
+    entities compete both ways.
 
     `pairs` may be given to save time if the same candidates are evaluated many times.
     """
@@ -52,7 +59,7 @@ def counterparts(
         return _stretched(candidates)
     logits, slack = scale.sharpness * candidates.similarity.double(), scale.slack
     forward = backward = logits
-    if settings.balance:
+    if settings.balance and all(competition):
         row, column = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
         forward, backward = logits + column[candidates.target], logits + row[candidates.source]
     forward = segment_softmax(forward, candidates.source, candidates.sources, slack)
@@ -86,7 +93,13 @@ def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor
 
 
 def fit_scale(
-    candidates: Candidates, held_out: Links, last: Scale, settings: ProbabilitySettings, *, both_ways: bool = True
+    candidates: Candidates,
+    held_out: Links,
+    last: Scale,
+    settings: ProbabilitySettings,
+    competition: Competition = ONE_TO_ONE,
+    *,
+    both_ways: bool = True,
 ) -> Scale:
     """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then the
     value of "none", chosen so that these pairs are found, but "none" would be found if their counterparts were missing.
@@ -98,7 +111,8 @@ def fit_scale(
     probability p, and if it were missing, "none" would have m = p(none) / (1 − p). The fit minimises
     Σ π·(1 − p)² + (1 − π)·(1 − m)², where π is the share of entities that seemed to have a counterpart in the last
     round. With few pairs, both values stay near the typical ones. The fit uses the nearest candidates only, which hold
-    nearly all of the probability mass.
+    nearly all of the probability mass. Where nothing competes, nothing else would be found if a counterpart were
+    missing, and "none" stays as it was.
     """
     near = nearest_only(candidates, settings.fit_candidates)
     row = lookup(near.keys(), held_out.keys(near.targets))
@@ -107,23 +121,27 @@ def fit_scale(
         return last
     pairs, typical = pattern_of(near), Scale.typical(settings)
 
+    def believed_at(scale: Scale) -> tuple[Counterparts, Tensor]:
+        believed = competition.seen(counterparts(near, scale, settings, pairs, competition))
+        return believed, believed.confidence if both_ways else believed.forward
+
     def surprise(log_sharpness: float) -> float:
-        believed = counterparts(near, replace(last, sharpness=math.exp(log_sharpness)), settings, pairs)
-        found = believed.confidence if both_ways else believed.forward
+        _, found = believed_at(replace(last, sharpness=math.exp(log_sharpness)))
         return -float(torch.log(found[row].clamp(min=UNLIKELY)).sum())
 
     scale = last
     if settings.sharpness is None:
         scale = replace(last, sharpness=math.exp(_least(surprise, math.log(typical.sharpness), 1.0, settings)))
-    if settings.none is not None or last.none <= LOWEST:
+    if settings.none is not None or last.none <= LOWEST or not any(competition):
         return scale
-    share = _linked_share(counterparts(near, last, settings, pairs))  # π
+    share = _linked_share(believed_at(last)[0])  # π
 
     def error(none: float) -> float:
-        believed = counterparts(near, replace(scale, none=none), settings, pairs)
-        found = (believed.confidence if both_ways else believed.forward)[row].clamp(max=1 - UNLIKELY)
-        sides = (believed.source_none[near.source[row]], believed.target_none[near.target[row]])[: 1 + both_ways]
-        missed = (torch.stack(sides) / (1 - found)).clamp(max=1.0).mean(0)
+        believed, found = believed_at(replace(scale, none=none))
+        found = found[row].clamp(max=1 - UNLIKELY)
+        nones = (believed.source_none[near.source[row]], believed.target_none[near.target[row]])
+        sides = [side for side, once in zip(nones, competition, strict=True) if once]
+        missed = (torch.stack(sides[: 1 + both_ways]) / (1 - found)).clamp(max=1.0).mean(0)
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
     return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
@@ -157,11 +175,16 @@ def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True)
     return believed[kept]
 
 
-def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) -> Counterparts:
-    """The beliefs with the seeds fixed: each has its weight as probability, and its entities have no other pair."""
-    kept = believed[~believed.candidates.touches(seeds)]
+def clamp(
+    believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0, competition: Competition = ONE_TO_ONE
+) -> Counterparts:
+    """The beliefs with the seeds fixed: each has its weight as probability, and its entities have no other pair, unless
+    they may have several counterparts."""
+    kept = believed[~competition.taken(believed.candidates, seeds)]
     pairs = kept.candidates
     order = torch.argsort(torch.cat([pairs.keys(), seeds.keys(pairs.targets)]))
+    nones = zip((kept.source_none, kept.target_none), (seeds.source, seeds.target), competition, strict=True)
+    source_none, target_none = (none.index_fill(0, ids, 0.0) if once else none for none, ids, once in nones)
 
     def insert(column: Tensor, value: Tensor | float) -> Tensor:
         added = value.to(column.dtype) if isinstance(value, Tensor) else column.new_full((len(seeds),), value)
@@ -177,6 +200,6 @@ def clamp(believed: Counterparts, seeds: Links, cosine: Tensor | float = 1.0) ->
         ),
         forward=insert(kept.forward, seeds.weight),
         backward=insert(kept.backward, seeds.weight),
-        source_none=kept.source_none.index_fill(0, seeds.source, 0.0),
-        target_none=kept.target_none.index_fill(0, seeds.target, 0.0),
+        source_none=source_none,
+        target_none=target_none,
     )

@@ -16,6 +16,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.kernels.segments import LOWEST, segment_best, segment_max
 from emea.method.compatibility import NONE, UNDECIDED, Factors
+from emea.method.competition import Competition
 from emea.settings import Settings
 
 
@@ -31,7 +32,7 @@ class Rulebook:
     """The rules of a run, forward and, if both ways count, backward."""
 
     def __init__(self, task: Task, settings: Settings, device: torch.device) -> None:
-        self.settings = settings
+        self.settings, self.competition = settings, Competition.of(settings.matching)
         self.linkable = [graph.linkable.to(device) for graph in (task.source, task.target)]
         self.both_ways = settings.compatibility.directions == "both"
         self.forward = self._rules(settings.rule_names, task, device)
@@ -56,7 +57,7 @@ class Rulebook:
     def factors(self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links) -> Said:
         """What the rules say about the pairs believed in. Φ is also learned from labelled entities, with their nearest
         other candidates as rivals of probability 0."""
-        rivals = nearest_only(nearest[nearest.touches(known)], self.settings.considered)
+        rivals = nearest_only(nearest[nearest.touches(known, *self.competition)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
         forward, backward = self._said(judged, embeddings)
         learning, sides = [], []

@@ -15,7 +15,7 @@ from emea.evidence.descriptions import Description
 from emea.evidence.joins import alone, joined
 from emea.evidence.similarity import words_of
 from emea.kernels.segments import segment_rank
-from emea.method.matching import mutual_best
+from emea.method.competition import Competition
 from emea.method.mixture import Pairs, Sample
 from emea.method.support import Support
 
@@ -34,7 +34,9 @@ class Asked:
     decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
 
 
-def consider(first: Description, second: Description, believed: Counterparts, given: Task) -> Asked:
+def consider(
+    first: Description, second: Description, believed: Counterparts, given: Task, competition: Competition
+) -> Asked:
     """The pairs that the loop believes most, that share a rare value or rare words, or that are decided. At the start
     the loop's surest links count as links, pairs that alone share some value, and the seeds."""
     table, width = believed.candidates, len(second.linkable)
@@ -43,7 +45,7 @@ def consider(first: Description, second: Description, believed: Counterparts, gi
     near |= segment_rank(table.target, table.targets, believed.backward) < BEST
     near &= torch.maximum(believed.forward, believed.backward) > LEAST
     every = np.stack([table.source.cpu().numpy(), table.target.cpu().numpy()], 1)
-    linked = mutual_best(believed).cpu().numpy()
+    linked = competition.winners(believed).cpu().numpy()
     linked = linked[confident[linked] >= SURE]
     fits = _fitting(first, second)
     seeds, checked = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.checked))
@@ -57,10 +59,10 @@ def consider(first: Description, second: Description, believed: Counterparts, gi
     belief[np.searchsorted(key, own[judged])] = confident[judged]
     certain = every[linked][fits(every[linked])]
     start = np.isin(key, keys_of(np.concatenate([certain, single, seeds]), width))
-    return Asked(pairs, belief, start, _decisions(pairs, given))
+    return Asked(pairs, belief, start, _decisions(pairs, given, competition))
 
 
-def compare(first: Description, second: Description, asked: Asked) -> Sample:
+def compare(first: Description, second: Description, asked: Asked, competition: Competition) -> Sample:
     """Compare the pairs, pairs at random, and pairs within each graph."""
     draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
     links, comparison = pairs[asked.start], Comparison(first, second)
@@ -74,13 +76,21 @@ def compare(first: Description, second: Description, asked: Asked) -> Sample:
     at_random = at_random[~np.isin(keys_of(at_random, width), keys_of(pairs, width))]
     levels, frequent = comparison.levels(pairs, fields)
     within = _joint(
-        _within(first, fields.within(0), draw),
-        _within(second, fields.within(1), draw),
-        _alike(first, second, links),
+        [
+            _within(side, fields.within(place), draw, kinds, place * len(first.linkable))
+            for place, (side, kinds) in enumerate(((first, None), (second, _alike(first, second, links))))
+            if competition.distinct[place] or not any(competition)  # duplicates are not different things
+        ]
     )
     return Sample(
         pairs=pairs,
-        evidence=Pairs(levels, frequent, first.kind[pairs[:, 0]] + 1, np.ones(len(pairs))),
+        evidence=Pairs(
+            pairs + np.array([0, len(first.linkable)]),
+            levels,
+            frequent,
+            first.kind[pairs[:, 0]] + 1,
+            np.ones(len(pairs)),
+        ),
         target_kind=second.kind[pairs[:, 1]] + 1,
         belief=asked.belief,
         start=asked.start,
@@ -91,6 +101,7 @@ def compare(first: Description, second: Description, asked: Asked) -> Sample:
         sources=np.bincount(first.kind[first.linkable] + 1, minlength=len(first.kinds) + 1),
         targets=np.bincount(second.kind[second.linkable] + 1, minlength=len(second.kinds) + 1),
         sizes=(len(first.linkable), width),
+        competition=competition,
     )
 
 
@@ -124,21 +135,24 @@ def _akin(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
     return akin
 
 
-def _decisions(pairs: np.ndarray, given: Task) -> np.ndarray:
+def _decisions(pairs: np.ndarray, given: Task, competition: Competition) -> np.ndarray:
     """What is known about each pair, [pairs]: 1 for seeds, 0 for pairs that are ruled out, NaN for others."""
     width = len(given.target.entities)
     decided = np.full(len(pairs), np.nan)
     decided[np.isin(pairs[:, 0], given.unmatched.source) | np.isin(pairs[:, 1], given.unmatched.target)] = 0.0
     seeds, out = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.exclusions))
-    decided[np.isin(pairs[:, 0], seeds[:, 0]) | np.isin(pairs[:, 1], seeds[:, 1])] = 0.0
+    for once, own, known in zip(competition, pairs.T, seeds.T, strict=True):
+        decided[np.isin(own, known) & once] = 0.0
     decided[np.isin(keys_of(pairs, width), keys_of(out, width))] = 0.0
     decided[np.isin(keys_of(pairs, width), keys_of(seeds, width))] = 1.0
     return decided
 
 
-def _within(side: Description, fields: Fields, draw: np.random.Generator) -> Pairs:
+def _within(
+    side: Description, fields: Fields, draw: np.random.Generator, kinds: np.ndarray | None, before: int
+) -> Pairs:
     """Pairs of different entities of a graph: all that share rare values or words, and some at random, which stand for
-    all others."""
+    all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = near[near[:, 0] < near[:, 1]]
@@ -148,7 +162,8 @@ def _within(side: Description, fields: Fields, draw: np.random.Generator) -> Pai
     weight = np.concatenate([np.ones(len(near)), np.full(len(other), rest / max(1, len(other)))])
     pairs = np.concatenate([near, other])
     levels, frequent = Comparison(side, side).levels(pairs, fields)
-    return Pairs(levels, frequent, side.kind[pairs[:, 0]] + 1, weight)
+    kind = side.kind[pairs[:, 0]] + 1
+    return Pairs(pairs + before, levels, frequent, kind if kinds is None else kinds[kind], weight)
 
 
 def _alike(first: Description, second: Description, links: np.ndarray) -> np.ndarray:
@@ -158,8 +173,7 @@ def _alike(first: Description, second: Description, links: np.ndarray) -> np.nda
     return np.where(count.any(1), count.argmax(1), 0)
 
 
-def _joint(source: Pairs, target: Pairs, alike: np.ndarray) -> Pairs:
-    """Pairs within either graph; the kinds of targets replaced by those of the sources that they are like."""
-    both = ((source.levels, target.levels), (source.frequent, target.frequent), (source.kind, alike[target.kind]))
-    weights = source.weight, target.weight
-    return Pairs(*(np.concatenate(columns) for columns in (*both, weights)))
+def _joint(parts: list[Pairs]) -> Pairs:
+    """The pairs of all parts."""
+    columns = zip(*((part.ends, part.levels, part.frequent, part.kind, part.weight) for part in parts), strict=True)
+    return Pairs(*(np.concatenate(column) for column in columns))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import shlex
 import tempfile
@@ -30,10 +29,11 @@ from emea.kernels.devices import machine
 from emea.method.rounds import Round, Step
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._hits import POOL, compatibility, round_hits
+from emea.reproduce._identity import digest, of_settings
 from emea.reproduce._packing import packed, unpacked
 from emea.runs.align import Observers, align
 from emea.runs.fingerprint import code_fingerprint
-from emea.runs.run import on_cpu
+from emea.runs.results import on_cpu
 from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 
@@ -88,7 +88,7 @@ class Measured:
         self.found: dict[Cell, dict[str, Any]] = {}
         self.first_fits = FirstFits()
         self.store = Store(plan.folder / "cells")
-        self.variant = _digest(plan.changes) if plan.changes else ""  # stored beside the runs without changes
+        self.variant = digest(plan.changes) if plan.changes else ""  # stored beside the runs without changes
 
     def load(self, cell: Cell) -> bool:
         """Whether the folder has the cell, measured with exactly these settings."""
@@ -207,8 +207,7 @@ class Measured:
         files = sorted(
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].rglob("*") if path.is_file()
         )
-        settings = {name: value for name, value in self._settings(cell).resolved().items() if name != "device"}
-        return [FORMAT, _digest(files), cell.ratio, cell.split, _digest(settings), cell.system.decoding]
+        return [FORMAT, digest(files), cell.ratio, cell.split, of_settings(self._settings(cell)), cell.system.decoding]
 
     def runs(self, system: System, data: str, ratio: float | None) -> list[dict[str, Any]]:
         """The records of a system, one for each measured split."""
@@ -288,7 +287,3 @@ class Measured:
         """The machines and the code that measured these cells."""
         runs = (self.found[cell] for cell in cells if cell in self.found)
         return "; ".join(sorted({f"code {run['code']}, {run['machine']}" for run in runs})) or "nothing measured"
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]

@@ -14,6 +14,7 @@ from emea.contracts import Baseline, Progress, Turn
 from emea.data import Alignment, Links
 from emea.evidence.prepared import Prepared
 from emea.method import em
+from emea.method.competition import Competition
 from emea.method.matching import surest
 from emea.method.rounds import Fitting, Outcome, State, Step
 from emea.settings import EMEA, MatchingSettings, Settings
@@ -85,13 +86,19 @@ def _baseline(prepared: Prepared, settings: Settings, observers: Observers) -> O
         if observers.round is not None:
             observers.round(TurnStep(number=number, seconds=time.perf_counter() - started, turn=last))
         number, started = number + 1, time.perf_counter()
-    return Outcome(prepared, settings, _links(last.labels, settings.matching), last.beliefs, None)
+    return Outcome(prepared, settings, _links(last, settings.matching), last.beliefs, None)
 
 
-def _links(labels: Links, settings: MatchingSettings) -> Alignment:
-    """The pairs that a baseline ended with, except those whose entities occur in another pair, too."""
+def _links(last: Turn, settings: MatchingSettings) -> Alignment:
+    """One-to-one, the pairs that a baseline ended with, except those whose entities occur in another pair, too;
+    otherwise the pairs that it believes more than all they compete with."""
+    labels, competition = last.labels, Competition.of(settings)
     alone = (torch.bincount(labels.source)[labels.source] == 1) & (torch.bincount(labels.target)[labels.target] == 1)
-    found = labels[alone & (labels.weight >= settings.minimum)]
+    found = labels[alone]
+    if not all(competition):
+        rows, pairs = competition.winners(last.beliefs), last.beliefs.candidates
+        found = Links(pairs.source[rows], pairs.target[rows], last.beliefs.forward[rows])
+    found = found[found.weight >= settings.minimum]
     if settings.precision is not None:
         found = found[surest(found.weight, settings.precision)]
     return Alignment(found.source, found.target, found.weight, found.weight.float())

@@ -21,6 +21,12 @@ from emea.errors import InputError
 from emea.formats import read_pair_names, read_task
 from emea.settings import read_config
 
+TYPES = {  # of the columns that are read
+    "source": pa.large_string(),
+    "target": pa.large_string(),
+    **dict.fromkeys(("confidence", "similarity", "probability"), pa.float64()),
+}
+
 
 def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Measures:
     """The measures of a finished run against a file of pairs; targets below the written candidates share a rank. The
@@ -78,11 +84,12 @@ def _refuse_unfit(links: Links, source: _Ids, target: _Ids, tables: list[pa.Tabl
 def _read_table(path: Path) -> pa.Table:
     if not path.exists():
         raise InputError(f"{path} does not exist; expected the files of a finished run")
-    text = {"source": pa.large_string(), "target": pa.large_string()}
     parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
-    return pyarrow.csv.read_csv(
-        path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=text)
-    )
+    # Labels, which look like numbers or dates in some rows, are not read.
+    with path.open(encoding="utf-8") as file:
+        header = file.readline().rstrip("\n").split("\t")
+    convert = pyarrow.csv.ConvertOptions(column_types=TYPES, include_columns=[name for name in TYPES if name in header])
+    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
 
 
 def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:

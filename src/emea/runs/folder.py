@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import struct
+from collections.abc import Iterable
 from pathlib import Path
 
+from emea.errors import InputError, SettingsError
+
+ALIGNMENTS = {  # by format; alignment.tsv is always written
+    "sssom": "alignment.sssom.tsv",
+    "nt": "alignment.nt",
+    "ttl": "alignment.ttl",
+    "rdf": "alignment.rdf",
+    "csv": "alignment.csv",
+    "parquet": "alignment.parquet",
+}
+USUAL_FORMATS = ("sssom", "nt")
+REVIEW = "alignment.review.tsv"
 RESULTS = {  # what a finished run leaves, and what it is
     "alignment.tsv": "the links with confidence",
     "alignment.sssom.tsv": "the same as SSSOM",
     "alignment.nt": "the same as owl:sameAs",
+    "alignment.ttl": "the same as owl:sameAs in Turtle",
+    "alignment.rdf": "the same as an OAEI alignment",
+    "alignment.csv": "the same as CSV",
+    "alignment.parquet": "the same as Parquet",
+    REVIEW: "the same to decide on, the most doubtful first",
+    "unlinked.tsv": "the sources without a link, and why",
     "relations.tsv": "which relations are contained in which",
     "relations.sssom.tsv": "the likely ones as SSSOM",
     "candidates.tsv": "the most probable counterparts of each source",
@@ -24,3 +45,31 @@ CHECKPOINT = "checkpoint.safetensors"
 def finished(folder: Path) -> bool:
     """Whether a folder holds a run with all its results."""
     return (folder / "candidates.tsv").exists() and not (folder / CHECKPOINT).exists()
+
+
+def check_formats(formats: Iterable[str]) -> None:
+    """Refuse a format in which no alignment is written."""
+    for name in formats:
+        if name not in ALIGNMENTS:
+            raise SettingsError(f"--format: found '{name}', expected one of {', '.join(ALIGNMENTS)}")
+
+
+def refuse_losing_decisions(folder: Path) -> None:
+    """Refuse a folder in which somebody has begun to decide on links: a run would write over that."""
+    path = folder / REVIEW
+    if path.exists():
+        header, *rows = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+        columns = header.strip("\ufeff").split("\t")
+        place = columns.index("decision") if "decision" in columns else len(columns)
+        if any(cell.strip() for row in rows for cell in row.split("\t")[place : place + 1]):
+            raise InputError(f"{path} holds decisions that would be lost; move it away first, or give another --out")
+
+
+def rounds_done(folder: Path) -> int:
+    """How many rounds an interrupted run has completed. Read from the head of its checkpoint, without loading torch."""
+    try:
+        with (folder / CHECKPOINT).open("rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))  # of the head, as safetensors has it
+            return int(json.loads(json.loads(file.read(size))["__metadata__"]["record"])["done"])
+    except (OSError, ValueError, KeyError, struct.error):
+        return 0  # none yet, or a checkpoint that --resume will complain about

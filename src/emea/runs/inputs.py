@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from emea.contracts import PLAIN, Choice, Reading
-from emea.errors import InputError, SettingsError
+from emea.errors import InputError, InputWarning, SettingsError
+from emea.runs.folder import USUAL_FORMATS, check_formats
 
 if TYPE_CHECKING:
     from emea.data import Reference, Task
+
+
+def usual_evidence(*, benchmark: bool) -> str:
+    """What counts unless settings say otherwise: two graphs are compared in every respect, a benchmark by its
+    structure."""
+    return "structure" if benchmark else "all"
 
 
 class Inputs(BaseModel):
@@ -32,6 +40,8 @@ class Inputs(BaseModel):
     fold: int | None = None
     top_k: int = 50
     with_seeds: bool = False
+    formats: tuple[str, ...] = USUAL_FORMATS
+    strict_seeds: bool = False
 
     @field_validator("source", "target")
     @classmethod
@@ -50,7 +60,8 @@ class Inputs(BaseModel):
     def over(self, given: dict[str, Any]) -> Inputs:
         """The same with some replaced; other graphs bring their own seeds."""
         other_graphs = {"source", "target", "data"} & set(given)
-        kept = {"top_k": self.top_k, "with_seeds": self.with_seeds} if other_graphs else self.model_dump()
+        written = {"top_k", "with_seeds", "formats"}
+        kept = self.model_dump(include=written) if other_graphs else self.model_dump()
         if {"seeds", "ratio", "fold"} & set(given):
             kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}
         return Inputs(**{**kept, **given})
@@ -63,7 +74,8 @@ class Inputs(BaseModel):
         return self.model_copy(update=changed)
 
     def check(self) -> None:
-        """Refuse what cannot be read, before anything else is loaded."""
+        """Refuse what cannot be read or written, before anything else is loaded."""
+        check_formats(self.formats)
         if self.example is not None:
             return
         if self.data is not None and self.source is not None:
@@ -81,10 +93,19 @@ class Inputs(BaseModel):
 
     def read(self) -> tuple[Task, Reference | None, str | None]:
         """The task, its sealed links if they are known, and one line on which layout a folder was found to have."""
+        self.check()
+        with warnings.catch_warnings():
+            if self.strict_seeds:
+                warnings.simplefilter("error", InputWarning)
+            try:
+                return self._read()
+            except InputWarning as skipped:
+                raise InputError(f"{skipped}; --strict-seeds refuses that") from None
+
+    def _read(self) -> tuple[Task, Reference | None, str | None]:
         from emea.examples import read_example
         from emea.formats import read, read_decisions, read_task
 
-        self.check()
         reference: Reference | None = None
         detected: str | None = None
         if self.example is not None:

@@ -1,0 +1,83 @@
+"""Output folders that already hold a run: refused, continued, or overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from emea.cli._options import GraphOptions, MethodOptions, OutputOptions, chosen_inputs, chosen_settings
+from emea.cli._reading import ReadingOptions
+from emea.errors import InputError, SettingsError
+from emea.runs.folder import finished, refuse_losing_decisions, rounds_done
+from emea.runs.inputs import Inputs
+from emea.settings import EMEA, load, read_config
+
+SETTINGS = "settings.toml"
+NOT_OF_THE_RUN = {"folder", "quiet", "as_json", "force"}  # options that say nothing about what is linked or how
+DECIDED_LATER = {"similarity.block"}  # settings that a run fits to the free memory
+
+
+def refuse_overwriting(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a run, finished or not, unless that is to be overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, expected a folder for the results")
+    refuse_losing_decisions(folder)
+    if force or not (folder / SETTINGS).exists():
+        return
+    if finished(folder):
+        raise SettingsError(f"{folder} already holds a run; give --force to overwrite it, or another --out")
+    settings = read_config(folder / SETTINGS)
+    if settings.get("method", EMEA) != EMEA:
+        raise SettingsError(f"{folder} holds an interrupted run; start over with --force")
+    reached = f"round {rounds_done(folder)} of {settings['em']['rounds']}"
+    raise SettingsError(
+        f"{folder} holds an interrupted run ({reached}); continue with --resume, or start over with --force"
+    )
+
+
+def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOptions, output: OutputOptions) -> Path:
+    """The settings of the interrupted run in the output folder; refused if the options ask for another run."""
+    folder = output.folder
+    path = folder / SETTINGS
+    if not path.exists():
+        raise InputError(f"{folder} holds no run to resume: it has no {SETTINGS}")
+    if finished(folder):
+        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
+    if not any(_says_something(group) for group in (graphs, reading, method, output)):
+        return path
+    inputs = chosen_inputs(graphs, reading, output, method.config)
+    asked = {**chosen_settings(method, inputs, output).resolved(), "run": inputs.table()}
+    begun = {**load(config=path).resolved(), "run": Inputs.parse(read_config(path, "run"), path).table()}
+    wanted, known = dict(_flat(asked)), dict(_flat(begun))
+    for name in sorted(wanted.keys() | known.keys()):
+        if wanted.get(name) != known.get(name) and not (name in DECIDED_LATER and name not in wanted):
+            raise SettingsError(
+                f"the interrupted run in {folder} has {_shown(name, known)}, found {_shown(name, wanted)}; expected "
+                f"the same options as before, or none but --resume --out {folder}"
+            )
+    return path
+
+
+def _says_something(group: GraphOptions | ReadingOptions | MethodOptions | OutputOptions) -> bool:
+    """Whether an option about the run is given."""
+    for option in fields(group):
+        default = None if option.default is MISSING else option.default
+        if option.name not in NOT_OF_THE_RUN and getattr(group, option.name) != default:
+            return True
+    return False
+
+
+def _flat(values: dict[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value with its full name; lists as TOML knows no tuples."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{place}{name}.")
+        else:
+            yield f"{place}{name}", list(value) if isinstance(value, tuple) else value
+
+
+def _shown(name: str, values: dict[str, Any]) -> str:
+    label = name.removeprefix("run.")
+    return f"{label} = {values[name]}" if name in values else f"no {label}"

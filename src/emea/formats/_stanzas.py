@@ -1,0 +1,91 @@
+"""OBO as stanzas, by fastobo; faulty lines can be skipped."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from emea.contracts import Reading
+from emea.errors import InputError
+from emea.formats._files import one_line, open_bytes
+from emea.formats._salvage import Part, Salvage
+from emea.formats._validity import HINT, Skipped
+
+
+class Stanzas:
+    """The header of an OBO file and the stanzas after it, as fastobo's clauses."""
+
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self._path = path
+        self.skipped = Skipped(path)
+        try:
+            import fastobo
+        except ImportError as error:
+            raise InputError(f"{path}: OBO needs a package: pip install 'emea[obo]'") from error
+        self._iterate = fastobo.iter
+        with open_bytes(path) as file:
+            data = file.read()
+        try:
+            self.header, self.stanzas = self._parsed(data)
+        except SyntaxError as error:
+            if not reading.lenient:
+                found = one_line(error.text or "")
+                raise InputError(
+                    f"{path}, line {error.lineno}: found '{found}', {one_line(error.msg)} in OBO; {HINT}"
+                ) from error
+            first, *others = _parts(data)
+            self.header = [clause for line in self._rescued_header(first) for clause in line]
+            self.stanzas = list(Salvage(lambda text: self._parsed(text)[1], self._rescued).read(others))
+        except OSError as error:
+            raise InputError(f"{path}: {one_line(str(error))}; expected text in UTF-8") from error
+
+    def _parsed(self, data: bytes) -> tuple[list[Any], list[Any]]:
+        """The header and the stanzas in a text."""
+        found = self._iterate(io.BytesIO(data), ordered=True, threads=1)
+        return list(found.header()), list(found)
+
+    def _rescued_header(self, part: Part) -> Iterator[list[Any]]:
+        """The clauses of the header that can be read."""
+        for number, line in enumerate(part.text.splitlines(keepends=True)):
+            try:
+                yield self._parsed(line)[0]
+            except SyntaxError as error:
+                self._skip(line, error, number + part.line)
+
+    def _rescued(self, part: Part, error: SyntaxError) -> list[Any]:
+        """A stanza without the lines that cannot be read; none if that leaves nothing."""
+        lines = part.text.splitlines(keepends=True)
+        named = next((number for number, line in enumerate(lines) if line.startswith(b"id:")), len(lines))
+        kept = lines[: named + 1]
+        try:
+            self._parsed(b"".join(kept))
+        except SyntaxError:
+            self._skip(lines[0], error, part.line)
+            return []
+        start = b"".join(kept)
+        for number, line in enumerate(lines[named + 1 :], named + 1):
+            try:
+                self._parsed(start + line)
+            except SyntaxError as own:
+                self._skip(line, own, part.line + number)
+            else:
+                kept.append(line)
+        return self._parsed(b"".join(kept))[1]
+
+    def _skip(self, line: bytes, error: SyntaxError, number: int) -> None:
+        found = one_line(line.decode(errors="replace"))
+        self.skipped.add(f"found '{found}', {one_line(error.msg)}", number)
+
+
+def _parts(data: bytes) -> Iterator[Part]:
+    """The header, and each stanza."""
+    lines: list[bytes] = []
+    start = 1
+    for number, line in enumerate(data.splitlines(keepends=True), 1):
+        if line.startswith(b"["):
+            yield Part(b"".join(lines), start)
+            lines, start = [], number
+        lines.append(line)
+    yield Part(b"".join(lines).rstrip() + b"\n", start)

@@ -1,0 +1,173 @@
+"""From RDF statements to a graph."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+
+from emea.contracts import Reading
+from emea.data import Graph
+from emea.errors import InputError, SettingsError
+from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns
+from emea.formats._files import suffix
+from emea.formats._quads import RELATIVE, Opened, open_quads
+from emea.formats._salvage import salvaged
+from emea.formats._validity import HINT, Skipped, UnreadableError
+
+LISTED = 5  # named graphs that an error lists
+RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives a node written as []
+DATASETS = (".nq", ".trig", ".jsonld")  # suffixes of files with named graphs
+FORMULAS = ".n3"  # of files with statements that are only quoted
+
+GraphName = NamedNode | BlankNode | DefaultGraph
+
+
+def read_statements(path: Path, reading: Reading) -> Graph:
+    """The graph in a file or, if it has several, the chosen one."""
+    try:
+        with open_quads(path, reading) as opened:
+            return _graph(opened, path, reading)
+    except UnreadableError as error:
+        if not reading.lenient:
+            raise InputError(f"{error}; {HINT}") from error
+    skipped = Skipped(path)
+    graph = _graph(salvaged(path, reading, skipped), path, reading)
+    return replace(graph, notes=(*graph.notes, *skipped.notes()))
+
+
+def _graph(opened: Opened, path: Path, reading: Reading) -> Graph:
+    """The graph of the statements, or of those in the chosen graph."""
+    if suffix(path) not in (*DATASETS, FORMULAS):
+        graph = graph_of(opened.quads, path)
+        return replace(graph, notes=(*opened.notes, *graph.notes))
+    chosen = _Chosen(reading)
+    graph = graph_of(chosen.of(opened.quads), path)
+    if suffix(path) != FORMULAS:
+        chosen.check(graph, path)
+    elif chosen.others:
+        opened.notes.append(f"{path}: statements inside formulas were left out")
+    return replace(graph, notes=(*opened.notes, *graph.notes))
+
+
+def graph_of(quads: Iterator[Quad], path: Path) -> Graph:
+    """The graph of all statements; a note says if names were relative."""
+    columns = GraphColumns()
+    with _collector_paused():
+        try:
+            _collect(quads, columns)
+        except _StatementAsNodeError as error:
+            raise UnreadableError(
+                f"{path}: found the triple {error} used as a node, expected an IRI or a blank node"
+            ) from error
+        graph = columns.build(rename=_stable_names)
+    names = (graph.entities, graph.relations, graph.attributes)
+    relative = sum(pc.sum(pc.starts_with(each, RELATIVE)).as_py() or 0 for each in names)
+    if not relative:
+        return graph
+    what = "name begins" if relative == 1 else "names begin"
+    note = f"{path}: {relative:,} {what} with {RELATIVE}, the base of relative IRIs in files that state none"
+    return replace(graph, notes=(*graph.notes, note))
+
+
+class _Chosen:
+    """The statements of one of the graphs in a file, and the names of some of the others."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._wanted = _graph_name(reading.graph)
+        self.others = set[str]()
+
+    def of(self, quads: Iterable[Quad]) -> Iterator[Quad]:
+        """The statements of the chosen graph."""
+        wanted, others = self._wanted, self.others
+        for quad in quads:
+            if quad.graph_name == wanted:
+                yield quad
+            elif len(others) <= LISTED:
+                others.add("the default graph" if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name))
+
+    def check(self, graph: Graph, path: Path) -> None:
+        """Refuse a graph without statements if others have some."""
+        if not self.others or len(graph.entities):
+            return
+        is_default = isinstance(self._wanted, DefaultGraph)
+        where = "outside named graphs" if is_default else f"in the graph {self._wanted}"
+        listed = ", ".join(sorted(self.others)[:LISTED]) + (" and more" if len(self.others) > LISTED else "")
+        raise InputError(
+            f"{path} has no triples {where}; found some in {listed}, expected one of these graphs (--graph)"
+        )
+
+
+def _graph_name(name: str | None) -> GraphName:
+    if name is None:
+        return DefaultGraph()
+    try:
+        return BlankNode(name[2:]) if name.startswith("_:") else NamedNode(name)
+    except ValueError as error:
+        raise SettingsError(f"found the graph name {name}, expected an IRI ({error})") from error
+
+
+class _StatementAsNodeError(Exception):
+    """A triple was found instead of an entity or a literal."""
+
+
+def _collect(quads: Iterator[Quad], columns: GraphColumns) -> None:
+    """Collect the rows in parts. This loop dominates reading time, so it does nothing but unpack and append."""
+    while True:
+        rows = columns.rows
+        add_head, add_relation, add_tail = rows.heads.append, rows.relations.append, rows.tails.append
+        add_entity, add_attribute, add_value = rows.described.append, rows.attributes.append, rows.values.append
+        add_datatype, add_language = rows.datatypes.append, rows.languages.append
+        for head, relation, tail, _ in islice(quads, CHUNK):
+            name = head.value if type(head) is NamedNode else _blank(head)
+            if type(tail) is Literal:
+                language = tail.language
+                add_entity(name)
+                add_attribute(relation.value)
+                add_value(tail.value)
+                add_datatype(tail.datatype.value if language is None else LANGUAGE_STRING)
+                add_language(language or "")
+            else:
+                add_head(name)
+                add_relation(relation.value)
+                add_tail(tail.value if type(tail) is NamedNode else _blank(tail))
+        if not rows.heads and not rows.values:
+            return
+        columns.pack()
+
+
+def _blank(node: object) -> str:
+    if not isinstance(node, BlankNode):
+        raise _StatementAsNodeError(str(node))
+    return f"_:{node.value}"
+
+
+def _stable_names(entities: pa.Array) -> pa.Array:
+    """The names, with randomly labelled blank nodes numbered instead, so that every reading gives the same names."""
+    if not pc.any(pc.match_substring_regex(entities, f"^{RANDOM_LABEL.pattern}$")).as_py():
+        return entities
+    names = entities.to_pylist()
+    taken = {name for name in names if name.startswith("_:")}
+    free = (label for number in count(1) if (label := f"_:node{number}") not in taken)
+    stable = [next(free) if RANDOM_LABEL.fullmatch(name) else name for name in names]
+    return pa.array(stable, pa.large_string())
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause the garbage collector, which would scan millions of live strings and free nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,93 @@
+"""Checks IRIs and language tags that a parser was told not to check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NoReturn
+
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from emea.errors import InputError
+
+HINT = "--lenient skips it"  # ends the message of an `UnreadableError`
+SHOWN = 5  # skipped statements that a note describes
+TRIPLE_AS_NODE = "a triple is used as a node"
+
+
+class UnreadableError(InputError):
+    """A statement that cannot be read; the others could be."""
+
+
+class Skipped:
+    """Counts the statements of a file that were skipped, and describes the first ones."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._count = path, 0
+        self._shown: list[str] = []
+
+    def add(self, reason: str, line: int | None = None) -> None:
+        """Count a statement."""
+        self._count += 1
+        if len(self._shown) < SHOWN:
+            self._shown.append(reason if line is None else f"line {line}: {reason}")
+
+    def notes(self) -> tuple[str, ...]:
+        """A sentence, if there were any."""
+        if not self._count:
+            return ()
+        what = "statement was" if self._count == 1 else "statements were"
+        more = "; and more" if self._count > len(self._shown) else ""
+        return (f"{self._path}: {self._count:,} {what} skipped ({'; '.join(self._shown)}{more})",)
+
+
+def refuse(path: Path) -> Callable[[str, str], NoReturn]:
+    """Raises the reason why a statement of a file is invalid."""
+
+    def fail(reason: str, _text: str) -> NoReturn:
+        raise UnreadableError(f"{path}: {reason}")
+
+    return fail
+
+
+def valid(quads: Iterable[Quad], fault: Callable[[str, str], object]) -> Iterator[Quad]:
+    """The valid statements; the reason why another is not, and the text that is not, go to `fault`."""
+    for quad in quads:
+        found = next(filter(None, map(_fault_of, quad)), None)
+        if found is None:
+            yield quad
+        else:
+            fault(*found)
+
+
+def _fault_of(term: object) -> tuple[str, str] | None:
+    """Why a term is invalid, and the text that is."""
+    if isinstance(term, Triple):
+        return TRIPLE_AS_NODE, str(term)
+    if isinstance(term, Literal) and term.language:
+        text, reason = term.language, _language_fault(term.language)
+    elif isinstance(term, Literal | NamedNode):
+        text = term.value if isinstance(term, NamedNode) else term.datatype.value
+        reason = _iri_fault(text)
+    else:
+        return None
+    return (reason, text) if reason else None
+
+
+@lru_cache(1 << 16)
+def _iri_fault(value: str) -> str | None:
+    try:
+        NamedNode(value)
+    except ValueError as error:
+        return f"found the IRI '{value}', expected a valid one ({error})"
+    return None
+
+
+@lru_cache(1 << 10)
+def _language_fault(tag: str) -> str | None:
+    try:
+        Literal("", language=tag)
+    except ValueError as error:
+        return f"found the language '{tag}', expected a valid one ({error})"
+    return None

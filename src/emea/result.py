@@ -1,0 +1,110 @@
+"""The result of a run: the links, and what can be done with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from emea.errors import InputError, SettingsError
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+    from emea.data import Alignment, Counterparts, Task
+    from emea.method.rounds import Outcome, Round
+    from emea.settings import Settings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The links found between two graphs, and the beliefs behind them."""
+
+    outcome: Outcome
+
+    @property
+    def task(self) -> Task:
+        """The two graphs and the pairs that were given."""
+        return self.outcome.prepared.given
+
+    @property
+    def settings(self) -> Settings:
+        """What the run was made with."""
+        return self.outcome.settings
+
+    @property
+    def alignment(self) -> Alignment:
+        """The links, seeds not included."""
+        return self.outcome.alignment
+
+    @property
+    def counterparts(self) -> Counterparts:
+        """The final beliefs about all candidates."""
+        return self.outcome.counterparts
+
+    @property
+    def last(self) -> Round | None:
+        """The last round of the loop; None for a baseline."""
+        return self.outcome.last
+
+    def __len__(self) -> int:
+        """How many links were found."""
+        return len(self.alignment)
+
+    def __repr__(self) -> str:
+        return f"Result({len(self):,} links between {self.task.source!r} and {self.task.target!r})"
+
+    def links(self, *, labels: bool = False) -> pa.Table:
+        """The links by name: source, target, confidence, similarity and, if asked for, the labels of both; the surest
+        first."""
+        import pyarrow as pa
+
+        from emea.formats._labels import labels as labels_of
+
+        found, task = self.alignment, self.task
+        source, target = task.names(found)
+        numbers = {"confidence": found.confidence.cpu().numpy(), "similarity": found.similarity.cpu().numpy()}
+        columns = {"source": source, "target": target, **numbers}
+        if labels:
+            columns["source_label"] = labels_of(task.source, found.source.cpu().numpy())
+            columns["target_label"] = labels_of(task.target, found.target.cpu().numpy())
+        return pa.table(columns).sort_by([("confidence", "descending"), ("source", "ascending")])
+
+    def to_arrow(self) -> pa.Table:
+        """The links by name as an Arrow table."""
+        return self.links()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The links by name as a data frame (needs pandas)."""
+        return self.links().to_pandas()
+
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run
+        in it."""
+        import tomli_w
+
+        from emea.formats.table import write_columns
+        from emea.runs.folder import RECORDS, RESULTS
+        from emea.runs.inputs import Inputs
+        from emea.runs.results import write_result
+        from emea.runs.run import summary
+
+        folder, task, inputs = Path(folder), self.task, Inputs()
+        if (folder / "settings.toml").exists() and not force:
+            raise SettingsError(f"{folder} already holds a run; expected another folder, or force=True to overwrite it")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
+        for name in (*RESULTS, *RECORDS, "timings.jsonl", "validation.tsv"):
+            (folder / name).unlink(missing_ok=True)  # of another run
+        sizes = {"sources": len(task.source.entities), "targets": len(task.target.entities)}
+        described = {**self.settings.resolved(), "run": {**inputs.table(), **sizes}}
+        (folder / "settings.toml").write_text(tomli_w.dumps(described), encoding="utf-8")
+        write_columns(
+            folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
+        )
+        write_result(self.outcome, folder, formats=inputs.formats, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+        (folder / "summary.json").write_text(json.dumps(summary(self.outcome), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,128 @@
+"""The files that a finished run leaves: the links, for tools and for people, and what else was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from emea.analysis.relations import relation_links, relation_mappings
+from emea.contracts import AlignmentWriter
+from emea.data import Alignment, Counterparts, Graph, Links, Task
+from emea.formats._labels import labels
+from emea.formats._writing import alignment_table, sort_by_name
+from emea.formats.oaei import OAEI
+from emea.formats.parquet import Parquet
+from emea.formats.rdf import RDF
+from emea.formats.sssom import SSSOM
+from emea.formats.table import Table, write_columns
+from emea.kernels.segments import segment_rank
+from emea.method.rounds import Outcome
+from emea.runs.folder import ALIGNMENTS, REVIEW
+from emea.runs.unlinked import at_rows, best_rows, unlinked
+
+CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
+REVIEW_COLUMNS = (  # what to look at first; ids, which are long, last
+    "decision",
+    "source_label",
+    "target_label",
+    "confidence",
+    "similarity",
+    "source_type",
+    "target_type",
+    "source",
+    "target",
+    "other_target_label",
+    "other_target",
+)
+
+
+def write_result(outcome: Outcome, folder: Path, *, formats: Sequence[str], top_k: int, with_seeds: bool) -> None:
+    """The links as a table and in some formats, the same to review, the sources without one, the relations, and each
+    source's best candidates."""
+    task, found = outcome.prepared.given, on_cpu(outcome.alignment)
+    links = _with_seeds(found, task.seeds) if with_seeds else found
+    Table().write_alignment(links, task, folder / "alignment.tsv")
+    measured = "cosine" if outcome.last is not None else None  # baselines have no embeddings
+    for name in dict.fromkeys(formats):
+        _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
+    write_review(found, outcome, folder / REVIEW)
+    _write(unlinked(outcome), folder / "unlinked.tsv")
+    relations = relation_links(outcome)
+    _write(relations, folder / "relations.tsv")
+    SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
+    write_candidates(outcome.counterparts, task, folder / "candidates.tsv", top_k)
+
+
+def _write_alignment(links: Alignment, task: Task, path: Path, name: str, measured: str | None) -> None:
+    """The links in one format; as RDF only those between IRIs, and nothing if there are none."""
+    if name in {"nt", "ttl"}:
+        source, target = (_are_iris(graph) for graph in (task.source, task.target))
+        if not (bool(source.any()) and bool(target.any())):
+            return
+        links = links[source[links.source] & target[links.target]]  # not blank nodes
+    writers: dict[str, AlignmentWriter] = {"csv": Table(), "parquet": Parquet(), "rdf": OAEI()}
+    writers |= {"sssom": SSSOM(similarity=measured), "nt": RDF(), "ttl": RDF()}
+    writers[name].write_alignment(links, task, path)
+
+
+def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
+    """The links to decide on, the most doubtful first, each with the next best candidate of its source."""
+    task, beliefs = outcome.prepared.given, outcome.counterparts
+    table, ids = alignment_table(links, task), sort_by_name(links).source.numpy()
+    linked = torch.isin(beliefs.candidates.keys().cpu(), links.source * beliefs.candidates.targets + links.target)
+    row = best_rows(beliefs, besides=linked.numpy())[ids]
+    target, has_other = at_rows(beliefs.candidates.target.cpu().numpy(), row), pa.array(row >= 0)
+    columns = {
+        "decision": pa.repeat(pa.scalar("", pa.large_string()), len(links)),
+        "other_target_label": pc.if_else(has_other, labels(task.target, target), None),
+        "other_target": pc.if_else(has_other, task.target.entities.take(pa.array(target)), None),
+    }
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    order = [("confidence", "ascending"), ("source", "ascending"), ("target", "ascending")]
+    _write(table.select(REVIEW_COLUMNS).sort_by(order), path)
+
+
+def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
+    """The most probable counterparts of each source with similarity and probability; ties share a rank."""
+    pairs = counterparts.candidates
+    source, target, probability, cosine = (
+        column.cpu() for column in (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)
+    )
+    rank = segment_rank(source, pairs.sources, probability) + 1
+    kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
+    kept = kept[torch.argsort(rank[kept], stable=True)]
+    kept = kept[torch.argsort(source[kept], stable=True)]
+    source_names, target_names = task.names(Links.build(source[kept], target[kept]))
+    columns = [source_names, rank[kept], target_names, cosine[kept], probability[kept]]
+    write_columns(path, CANDIDATE_COLUMNS, columns)
+
+
+def on_cpu(links: Alignment) -> Alignment:
+    """The same links, ready to be written."""
+    return Alignment(*(column.cpu() for column in (links.source, links.target, links.confidence, links.similarity)))
+
+
+def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
+    one = torch.ones(len(seeds), dtype=links.similarity.dtype)
+    return Alignment(
+        torch.cat([links.source, seeds.source]),
+        torch.cat([links.target, seeds.target]),
+        torch.cat([links.confidence, seeds.weight.to(links.confidence.dtype)]),
+        torch.cat([links.similarity, one]),
+    )
+
+
+def _are_iris(graph: Graph) -> Tensor:
+    """Which entities have names that can stand in RDF, [entities] bool."""
+    pattern = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*$"
+    return torch.from_numpy(pc.match_substring_regex(graph.entities, pattern).to_numpy(zero_copy_only=False))
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    write_columns(path, table.column_names, table.columns)

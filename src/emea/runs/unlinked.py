@@ -1,0 +1,202 @@
+"""The sources without a link: what each would most probably be linked to, and why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emea.data import Counterparts
+from emea.evidence.descriptions import describe
+from emea.evidence.unnamed import unnamed
+from emea.formats._labels import labels
+from emea.kernels.limits import TIED_PROBABILITY
+from emea.method.rounds import Outcome
+
+HUNDREDTHS = pa.array([f"{number / 100:.2f}".removeprefix("0") for number in range(101)], pa.large_string())
+SMALLEST = 1e-4  # doubt that calibration sees
+LEAST_SPREAD = 0.1  # of the links' logits, to draw a line through them
+Text: TypeAlias = str | pa.Array
+Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
+
+
+def unlinked(outcome: Outcome) -> pa.Table:
+    """The sources that may be linked and are not, sorted by name: source, its label, the most probable candidate, its
+    label, its probability, and why it is not linked."""
+    task, beliefs = outcome.prepared.given, outcome.counterparts
+    source = np.flatnonzero(_open(outcome))
+    row = best_rows(beliefs)[source]
+    found = row >= 0
+    target, probability = (
+        at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward.double())
+    )
+    return pa.table(
+        {
+            "source": task.source.entities.take(pa.array(source)),
+            "source_label": labels(task.source, source),
+            "candidate": task.target.entities.take(pa.array(target, mask=~found)),
+            "candidate_label": pc.if_else(pa.array(found), labels(task.target, target), None),
+            "probability": pa.array(probability, mask=~found),
+            "why": _Reasons(outcome).of(source, row),
+        }
+    )
+
+
+def best_rows(beliefs: Counterparts, besides: np.ndarray | None = None) -> np.ndarray:
+    """Row of the most probable candidate of each source, [sources], −1 if it has none; of equals, the most similar one
+    is shown. Pairs for which `besides` holds, [pairs] bool, are left out."""
+    source, probability, cosine = (
+        column.cpu().numpy() for column in (beliefs.candidates.source, beliefs.forward, beliefs.candidates.cosine)
+    )
+    rows = np.arange(len(source)) if besides is None else np.flatnonzero(~besides)
+    top = _highest(source[rows], probability[rows], beliefs.candidates.sources)
+    rows = rows[probability[rows] == top[source[rows]]]
+    rows = rows[np.lexsort((rows, -cosine[rows], source[rows]))]
+    having, first = np.unique(source[rows], return_index=True)
+    best = np.full(beliefs.candidates.sources, -1)
+    best[having] = rows[first]
+    return best
+
+
+def at_rows(column: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The values in these rows; 0 for row −1."""
+    return np.where(row >= 0, column[row], 0) if len(column) else np.zeros(len(row), dtype=column.dtype)
+
+
+def _open(outcome: Outcome) -> np.ndarray:
+    """Which sources may be linked and are not, [sources] bool."""
+    prepared, evidence = outcome.prepared, outcome.settings.evidence
+    task = prepared.given
+    if outcome.absence is not None:  # judged by values
+        found = describe(task.source, prepared.values[0], evidence).linkable.copy()
+    else:
+        found = task.source.linkable.numpy() & (evidence.anonymous | ~unnamed(task.source))
+    alone = task.unmatched.source[task.unmatched.source >= 0]
+    for linked in (outcome.alignment.source, task.seeds.source, alone):
+        found[linked.cpu().numpy()] = False
+    return found
+
+
+class _Reasons:
+    """Why sources are not linked, as far as the results of a run tell."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.task, self.settings = outcome.prepared.given, outcome.settings.matching
+        self.baseline = outcome.settings.method if outcome.last is None else None
+        beliefs, links = outcome.counterparts, outcome.alignment
+        pairs = beliefs.candidates
+        self.beliefs = beliefs
+        self.source, self.target, self.none = (
+            column.cpu().numpy() for column in (pairs.source, pairs.target, beliefs.source_none)
+        )
+        self.forward, self.backward, raw = (
+            column.double().cpu().numpy() for column in (beliefs.forward, beliefs.backward, beliefs.confidence)
+        )
+        source, target = links.source.cpu().numpy(), links.target.cpu().numpy()
+        self.partner, self.sure = np.full(pairs.targets, -1), np.zeros(pairs.targets)
+        self.partner[target], self.sure[target] = source, links.confidence.double().cpu().numpy()
+        linked = self.partner[self.target] == self.source
+        self.confidence = _calibrated(raw, linked, self.sure[self.target])
+
+    def of(self, source: np.ndarray, row: np.ndarray) -> pa.Array:
+        """A phrase for each of these sources, given the rows of their most probable candidates."""
+        target, probability = at_rows(self.target, row), at_rows(self.forward, row)
+        cases: list[Case] = [
+            (row < 0, ["no candidate"]),
+            (probability <= self.none[source], ["probably has no counterpart"]),
+            (
+                self.partner[target] >= 0,
+                ["taken by ", self._called(self.partner[target]), " with ", _shown(self.sure[target])],
+            ),
+            *(self._by_method(source, target, row) if self.baseline is None else []),
+        ]
+        least, name = self.settings.minimum, "probability" if self.baseline else "confidence"
+        sure = probability if self.baseline else at_rows(self.confidence, row)
+        cases.append((sure < least, [f"{name} ", _shown(sure), f" below {_short(least)}"]))
+        if self.settings.precision is not None:
+            needed = f" too low for a precision of {_short(self.settings.precision)}"
+            cases.append((sure < 1, [f"{name} ", _shown(sure), needed]))
+        cases.append((row >= 0, [f"left out by {self.baseline or self.settings.method}"]))
+        return _first_that_holds(cases)
+
+    def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray) -> list[Case]:
+        """Why pairs are not mutually best, where that is required."""
+        if self.settings.method != "mutual":
+            return []
+        pairs = self.beliefs.candidates
+        ends = ((self.source, self.forward, pairs.sources), (self.target, self.backward, pairs.targets))
+        tops = [_highest(*end) - TIED_PROBABILITY for end in ends]
+        ties = [
+            np.bincount(end[score >= top[end]], minlength=count) > 1
+            for (end, score, count), top in zip(ends, tops, strict=True)
+        ]
+        rival = at_rows(self.source, best_rows(self.beliefs.swap())[target])
+        worse = at_rows(self.backward, row) < tops[1][target]
+        return [
+            (ties[0][source], ["another candidate is as probable"]),
+            (worse, ["the candidate fits ", self._called(rival), " better"]),
+            (ties[1][target], ["the candidate fits another source as well"]),
+        ]
+
+    def _called(self, source: np.ndarray) -> pa.Array:
+        """The labels of sources, or else their names; of any where there is none."""
+        some = np.maximum(source, 0)
+        return pc.coalesce(labels(self.task.source, some), self.task.source.entities.take(pa.array(some)))
+
+
+def _calibrated(raw: np.ndarray, linked: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """The confidence that pairs would be given, [pairs]: calibration is a line between logits, which two links tell."""
+    logit = _logit(raw)
+    before, after = logit[linked], _logit(confidence[linked])
+    if not len(before) or np.ptp(before) < LEAST_SPREAD:
+        return raw
+    apart = before - before.mean()
+    slope = (apart * after).sum() / (apart * apart).sum()
+    calibrated: np.ndarray = 1 / (1 + np.exp(-(after.mean() + slope * (logit - before.mean()))))
+    return calibrated
+
+
+def _logit(probability: np.ndarray) -> np.ndarray:
+    bounded = np.clip(probability, SMALLEST, 1 - SMALLEST)
+    return np.asarray(np.log(bounded / (1 - bounded)))
+
+
+def _highest(index: np.ndarray, score: np.ndarray, size: int) -> np.ndarray:
+    """Largest score of each index, [size]; −1 if it has none."""
+    top = np.full(size, -1.0)
+    np.maximum.at(top, index, score)
+    return top
+
+
+def _shown(share: np.ndarray) -> pa.Array:
+    """With two digits, rounded down: .97."""
+    return HUNDREDTHS.take(pa.array((100 * share + 1e-4).astype(np.int64)))  # .7 is no less in single precision
+
+
+def _short(share: float) -> str:
+    """As few digits as it takes, at least two: .50."""
+    return max(f"{share:.2f}", f"{share:g}", key=len).removeprefix("0")
+
+
+def _first_that_holds(cases: Sequence[Case]) -> pa.Array:
+    """For each row the text of the first case that holds."""
+    chosen = np.select([holds for holds, _ in cases], range(len(cases)), len(cases) - 1)
+    texts, order = [], []
+    for number, (_, parts) in enumerate(cases):
+        rows = np.flatnonzero(chosen == number)
+        order.append(rows)
+        texts.append(_joined(parts, rows))
+    return pa.concat_arrays(texts).take(pa.array(np.argsort(np.concatenate(order), kind="stable")))
+
+
+def _joined(parts: Sequence[Text], rows: np.ndarray) -> pa.Array:
+    """The parts put together, for some rows."""
+    text = pa.large_string()
+    columns = [
+        pa.repeat(pa.scalar(part, text), len(rows)) if isinstance(part, str) else part.take(pa.array(rows)).cast(text)
+        for part in parts
+    ]
+    return pc.binary_join_element_wise(*columns, pa.scalar("", text))

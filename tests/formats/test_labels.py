@@ -1,0 +1,91 @@
+"""Labels and types of entities, for people."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from small_graphs import graph_of
+
+from emea.data import LITERAL_SCHEMA, Graph
+from emea.formats._labels import LABELS, LAST_PARTS, labels, types
+
+RDFS, SKOS, SCHEMA, _, FOAF, DC, _ = LABELS
+Literal = tuple[str, str, str, str]  # entity, attribute, value, language
+
+
+def described(entities: str, *literals: Literal) -> Graph:
+    names = list(entities)
+    attributes = sorted({attribute for _, attribute, _, _ in literals})
+    rows = [(names.index(e), attributes.index(a), value, "", language) for e, a, value, language in literals]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    table = pa.table(columns, schema=LITERAL_SCHEMA) if rows else None
+    return Graph.build(names, [], torch.empty(0, 3, dtype=torch.int64), attributes=attributes, literals=table)
+
+
+@pytest.mark.parametrize(
+    ("literals", "label"),
+    [
+        ([(FOAF, "of foaf", "en"), (RDFS, "of rdfs", "de"), (SKOS, "of skos", "en")], "of rdfs"),
+        ([(DC, "a title", ""), (SCHEMA, "a name", "")], "a name"),
+        ([("http://ex.org/ns#Title", "a title", ""), ("Name", "a name", "")], "a name"),
+        ([("ex:name", "ours", ""), (DC, "theirs", "")], "theirs"),
+        (
+            [(RDFS, "none", ""), (RDFS, "deutsch", "de"), (RDFS, "American", "en-us"), (RDFS, "English", "en")],
+            "English",
+        ),
+        ([(RDFS, "no", ""), (RDFS, "de", "de"), (RDFS, "American", "en-US")], "American"),
+        ([(RDFS, "no language", ""), (RDFS, "de", "de")], "no language"),
+        ([(RDFS, "längeres", "de"), (RDFS, "kurz", "de"), (RDFS, "aber", "de")], "aber"),
+        ([(RDFS, "北京", "zh"), (RDFS, "Pékin", "fr")], "Pékin"),  # letters that readers of English know
+        ([(RDFS, " a\ttab\n and  lines ", "")], "a tab and  lines"),
+        ([(RDFS, "\n ", ""), ("label", "x", "")], "x"),
+        ([("nickname", "x", ""), ("http://ex.org/name/first", "y", ""), ("surname", "z", "")], None),
+        ([], None),
+    ],
+)
+def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None) -> None:
+    for order in (literals, literals[::-1]):
+        graph = described("ab", *(("b", *literal) for literal in order))
+        assert labels(graph).to_pylist() == [None, label]
+        assert labels(graph, np.array([1, 0, 1])).to_pylist() == [label, None, label]
+
+
+def test_other_languages_by_how_frequent_they_are() -> None:
+    rows = [("a", RDFS, "eins", "de"), ("a", RDFS, "un", "fr"), ("b", RDFS, "deux", "fr"), ("c", RDFS, "drei", "de")]
+    assert labels(described("abcd", *rows, ("d", RDFS, "quatre", "fr"))).to_pylist() == ["un", "deux", "drei", "quatre"]
+    assert labels(described("abcd", *rows), languages=("de",)).to_pylist() == ["eins", "deux", "drei", None]
+
+
+def test_labels_equal_a_plain_loop() -> None:
+    draw = random.Random(3)
+    attributes = [*LABELS, *LAST_PARTS, "other"]
+    rows = {
+        (draw.choice("abcdef"), draw.choice(attributes), "".join(draw.choices("xyz", k=draw.randint(1, 3))), language)
+        for language in ("", "en", "de")
+        for _ in range(40)
+    }
+    graph = described("abcdefg", *sorted(rows))
+    wanted = []
+    for entity in "abcdefg":
+        keys = [
+            (attributes.index(attribute), ["en", "", "de"].index(language), len(value), value)
+            for each, attribute, value, language in rows
+            if each == entity and attribute != "other"
+        ]
+        wanted.append(min(keys)[3] if keys else None)
+    assert labels(graph).to_pylist() == wanted
+    assert wanted[-1] is None
+
+
+def test_types_by_their_last_parts() -> None:
+    type_, names = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", ["a", "b", "x:City", "y/City", "z#Area/"]
+    triples = torch.tensor([[0, 1, 2], [0, 1, 3], [0, 1, 4], [1, 0, 2]])
+    graph = Graph.build(names, ["knows", type_], triples)
+    assert types(graph).to_pylist() == ["Area|City", None, None, None, None]
+    assert types(graph, np.array([1, 0])).to_pylist() == [None, "Area|City"]
+
+
+def test_no_entities_have_no_labels() -> None:
+    assert labels(graph_of([])).to_pylist() == types(graph_of([])).to_pylist() == []

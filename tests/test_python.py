@@ -1,0 +1,343 @@
+"""The package as a program uses it: tables and graphs that it holds, its defaults, and its errors."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import rdflib
+
+import emea
+from emea.data import Graph
+from emea.runs.finished import evaluate_run
+from emea.settings import load
+
+SMALL = ["encoders.propagation.dimension=64", "encoders.propagation.paths=64", "em.rounds=1"]
+CAPITALS = {  # ours are numbered, theirs have codes and other words
+    "Berlin": ("Germany", 3677), "Paris": ("France", 2103), "Rome": ("Italy", 2748), "Madrid": ("Spain", 3332),
+    "Lisbon": ("Portugal", 545), "Vienna": ("Austria", 2005), "Oslo": ("Norway", 709), "Athens": ("Greece", 643),
+}  # fmt: skip
+OURS = pd.DataFrame(
+    {
+        "id": range(11, 19),
+        "name": list(CAPITALS),
+        "country": [country for country, _ in CAPITALS.values()],
+        "people": [people for _, people in CAPITALS.values()],
+    }
+)
+THEIRS = pd.DataFrame(
+    {
+        "code": [f"c{number}" for number in range(8)],
+        "label": list(reversed(CAPITALS)),
+        "state": [country for country, _ in reversed(CAPITALS.values())],
+    }
+)
+RIGHT = {(11 + number, f"c{7 - number}") for number in range(8)}
+TURTLE = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:berlin rdfs:label "Berlin"@en, "Berlin"@de-DE ; :capitalOf :germany ; :people 3677 ; :founded "1237"^^:year .
+:germany rdfs:label "Germany"@en ; :note "two\\nlines" . [] :about :berlin .
+"""
+
+
+def contents(graph: Graph) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+    """Triples and literals by name."""
+    entities, relations, attributes = (
+        column.to_pylist() for column in (graph.entities, graph.relations, graph.attributes)
+    )
+    triples = {(entities[head], relations[relation], entities[tail]) for head, relation, tail in graph.triples.tolist()}
+    literals = {
+        (entities[row["entity"]], attributes[row["attribute"]], row["value"], row["datatype"], row["language"])
+        for row in graph.literals.to_pylist()
+    }
+    return triples, literals
+
+
+@pytest.fixture(scope="module")
+def result() -> emea.Result:
+    return emea.align(emea.read(OURS, THEIRS))
+
+
+def test_two_frames_are_linked_in_one_line() -> None:
+    found = emea.link(OURS, THEIRS)
+    assert isinstance(found, pd.DataFrame)
+    assert list(found.columns) == ["source", "target", "confidence", "source_label", "target_label"]
+    assert set(zip(found["source"], found["target"], strict=True)) == RIGHT
+    assert (found["source_label"] == found["target_label"]).all()
+    assert found["confidence"].is_monotonic_decreasing
+    assert len(OURS.merge(found, left_on="id", right_on="source")) == len(RIGHT), "ids keep their type"
+
+
+@pytest.mark.parametrize(("convert", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.table, pa.Table)])
+def test_the_answer_is_a_table_of_the_same_library(convert: Callable[[Any], Any], kind: type) -> None:
+    found = emea.link(convert(OURS), THEIRS, id=("id", "code"), seeds=[(11, "c7"), (12, "c6")], min_confidence=0.6)
+    assert isinstance(found, kind)
+    rows = found.to_dicts() if isinstance(found, pl.DataFrame) else found.to_pylist()
+    assert {(row["source"], row["target"]) for row in rows} == RIGHT - {(11, "c7"), (12, "c6")}, "seeds are known"
+    assert all(row["confidence"] >= 0.6 for row in rows)
+
+
+def test_rows_without_id_are_called_by_the_index() -> None:
+    ours = OURS.drop(columns="id").assign(name="city").set_axis(range(100, 108))[["name", "country"]]
+    found = emea.link(ours, THEIRS)
+    assert {(row.source - 89, row.target) for row in found.itertuples()} == RIGHT
+    graph = emea.graph(pl.from_pandas(ours))
+    assert graph.entities.to_pylist() == [str(number) for number in range(8)]
+    assert "no column identifies the rows" in graph.notes[-1]
+
+
+def test_the_index_of_a_frame_is_a_column_if_it_says_something() -> None:
+    by_name = OURS.drop(columns="id").set_index("name")
+    assert set(emea.graph(by_name).entities.to_pylist()) == {*CAPITALS}
+    assert "name" in emea.graph(by_name).attributes.to_pylist()
+    assert set(emea.graph(by_name.rename_axis(None)).entities.to_pylist()) == {*CAPITALS}
+    left_over = OURS[OURS["people"] > 1000]  # whose index has gaps
+    assert contents(emea.graph(left_over)) == contents(emea.graph(left_over.reset_index(drop=True)))
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        pl.from_pandas(OURS), pa.Table.from_pandas(OURS), OURS.convert_dtypes(), OURS.astype({"name": "category"}),
+        OURS.to_dict("list"), pa.table(pl.from_pandas(OURS)), pa.table(OURS).to_reader(), OURS.astype(object),
+        OURS.assign(people=OURS["people"].astype(float)),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_the_library_of_a_table_makes_no_difference(same: Any) -> None:
+    assert contents(emea.graph(same)) == contents(emea.graph(OURS))
+
+
+def test_missing_and_mixed_cells() -> None:
+    frame = pd.DataFrame({"id": [1, 2, 3], "x": [1, "a", None], "y": [1.0, None, 3.0], "z": [["p", "q"], [], None]})
+    _, literals = contents(emea.graph(frame))
+    assert {row[:3] for row in literals} == {
+        ("1", "x", "1"), ("2", "x", "a"), ("1", "y", "1"), ("3", "y", "3"), ("1", "z", "p"), ("1", "z", "q"),
+    }  # fmt: skip
+
+
+def test_columns_with_ids_of_another_table_are_relations() -> None:
+    cities = pl.DataFrame({"id": ["b", "p"], "name": ["Berlin", "Paris"], "country": ["de", "fr"]})
+    countries = pd.DataFrame({"id": ["de", "fr"], "name": ["Germany", "France"]})
+    triples, literals = contents(emea.graph({"cities": cities, "countries": countries}))
+    assert ("cities/b", "country", "countries/de") in triples
+    assert ("countries/fr", "name", "France", "http://www.w3.org/2001/XMLSchema#string", "") in literals
+
+
+def test_a_dict_of_frames_is_linked_by_its_relations_too() -> None:
+    ours = {"cities": OURS[["id", "name"]], "countries": OURS[["country"]].drop_duplicates()}
+    theirs = {"places": THEIRS[["code", "label"]], "states": THEIRS[["state"]]}
+    found = emea.link(ours, theirs)
+    assert isinstance(found, pd.DataFrame)
+    cities = {(f"cities/{source}", f"places/{target}") for source, target in RIGHT}
+    assert cities <= set(zip(found["source"], found["target"], strict=True))
+
+
+def test_an_rdflib_graph_is_the_graph_in_its_file(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    ours = emea.graph(rdflib.Graph().parse(tmp_path / "a.ttl"))
+    read = emea.read_graph(tmp_path / "a.ttl")
+    assert contents(ours)[1] == contents(read)[1]
+    named, as_read = ({row for row in contents(each)[0] if not row[0].startswith("_:")} for each in (ours, read))
+    assert named == as_read
+    assert len(ours.triples) == len(read.triples) == 2
+    assert ours.notes == read.notes
+
+
+def test_a_vocabulary_is_linked_by_its_concepts_as_from_a_file() -> None:
+    vocabulary = rdflib.Graph()
+    for name in ("a", "b"):
+        vocabulary.add((rdflib.URIRef(f"http://x/{name}"), rdflib.RDF.type, rdflib.SKOS.Concept))
+    assert emea.graph(vocabulary).linkable.sum() == 2
+
+
+def test_a_networkx_graph() -> None:
+    held = nx.MultiDiGraph()
+    held.add_node("berlin", label="Berlin", people=3677, tags=["big", "old"], area=None)
+    held.add_edge("berlin", "germany", relation="capital of")
+    held.add_edge("berlin", "germany", label="in")
+    held.add_edge("berlin", "germany", "near")
+    held.add_edge("berlin", 7)
+    held.add_node("alone")
+    graph = emea.graph(held)
+    triples, literals = contents(graph)
+    assert triples == {
+        ("berlin", "capital of", "germany"), ("berlin", "in", "germany"), ("berlin", "near", "germany"),
+        ("berlin", "related", "7"),
+    }  # fmt: skip
+    assert {row[1:3] for row in literals} == {("label", "Berlin"), ("people", "3677"), ("tags", "big"), ("tags", "old")}
+    assert "alone" in graph.entities.to_pylist()
+
+
+def test_an_edge_without_direction_is_one_both_ways() -> None:
+    triples, _ = contents(emea.graph(nx.Graph([("a", "b")])))
+    assert triples == {("a", "related", "b"), ("b", "related", "a")}
+
+
+def test_seeds_of_every_kind_are_the_same(tmp_path: Path) -> None:
+    (tmp_path / "seeds.tsv").write_text("11\tc7\n12\tc6\n")
+    rows = [(11, "c7"), (12, "c6")]
+    kinds = [
+        tmp_path / "seeds.tsv", str(tmp_path / "seeds.tsv"), rows, zip(OURS["id"][:2], ["c7", "c6"], strict=True),
+        pd.DataFrame(rows, columns=["target", "source"]).rename(columns={"target": "source", "source": "target"}),
+        pl.DataFrame(rows, schema=["ours", "theirs"], orient="row"), {"source": [11.0, 12.0], "target": ["c7", "c6"]},
+    ]  # fmt: skip
+    for kind in kinds:
+        task = emea.read(OURS, THEIRS, kind)
+        assert [column.to_pylist() for column in task.names(task.seeds)] == [["11", "12"], ["c7", "c6"]]
+    weighted = emea.read(OURS, THEIRS, pd.DataFrame({"source": [11], "target": ["c7"], "weight": [0.5]}))
+    assert weighted.seeds.weight.tolist() == [0.5]
+    assert len(emea.read(OURS, THEIRS, []).seeds) == 0
+
+
+def test_a_task_is_compared_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from emea.cli import main
+
+    OURS.to_csv(tmp_path / "a.csv", index=False)
+    THEIRS.to_csv(tmp_path / "b.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["emea", "align", "a.csv", "b.csv", "--device", "cpu", "--quiet"])
+    with pytest.raises(SystemExit):
+        main()
+    result = emea.align(emea.read("a.csv", "b.csv"))
+    written = pa.csv.read_csv("run/alignment.tsv", parse_options=pa.csv.ParseOptions(delimiter="\t")).to_pylist()
+    told = {(row["source"], row["target"]): row["confidence"] for row in result.links().to_pylist()}
+    assert {(str(row["source"]), row["target"]): row["confidence"] for row in written} == pytest.approx(told, abs=1e-6)
+    assert result.settings.evidence.kind == "all"
+
+
+def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_say(tmp_path: Path) -> None:
+    task, _ = emea.read_example("world")
+    assert task.benchmark
+    assert task.swap().benchmark
+    for name, rows in {"ent_ids_1": "0 a", "ent_ids_2": "1 b", "triples_1": "0 0 0", "triples_2": "1 0 1"}.items():
+        (tmp_path / name).write_text(rows.replace(" ", "\t") + "\n")
+    (tmp_path / "ref_ent_ids").write_text("0\t1\n")
+    benchmark, _ = emea.read_benchmark(tmp_path, ratio=1.0)
+    assert benchmark.benchmark
+    assert emea.align(benchmark).settings.resolved() == emea.Settings().resolved()
+    assert not emea.read(OURS, THEIRS).benchmark
+    with pytest.raises(emea.InputError, match="structure alone needs some"):
+        emea.align(emea.read(OURS, THEIRS), emea.Settings())
+
+
+def test_what_a_result_says_of_itself(result: emea.Result) -> None:
+    assert len(result) == len(RIGHT)
+    assert repr(result).startswith("Result(8 links between Graph(8 entities")
+    assert repr(result.task).startswith("Task(Graph(8 entities")
+    assert repr(result.task.seeds) == "Links(0 pairs)"
+    assert result.links().column_names == ["source", "target", "confidence", "similarity"]
+    assert result.links().equals(result.to_arrow())
+    labelled = result.links(labels=True)
+    assert labelled.column_names[4:] == ["source_label", "target_label"]
+    assert labelled["source_label"].to_pylist() == labelled["target_label"].to_pylist()
+    assert set(labelled["source_label"].to_pylist()) == {*CAPITALS}
+    measures = emea.evaluate(result, emea.read_reference(RIGHT, result.task))
+    assert measures.strict.f1 == 1
+
+
+def test_a_result_is_saved_as_a_run(result: emea.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "new" / "run")
+    folder = tmp_path / "new" / "run"
+    expected = {"alignment.tsv", "alignment.sssom.tsv", "candidates.tsv", "summary.json", "settings.toml", "seeds.tsv"}
+    assert expected <= {path.name for path in folder.iterdir()}
+    (tmp_path / "truth.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in RIGHT))
+    assert evaluate_run(folder, tmp_path / "truth.tsv").strict.f1 == 1
+    assert load(config=folder / "settings.toml").evidence.kind == "all"
+    with pytest.raises(emea.SettingsError, match="already holds a run"):
+        result.save(folder)
+    (folder / "metrics.json").write_text("of another run")
+    result.save(folder, force=True)
+    assert not (folder / "metrics.json").exists()
+    with pytest.raises(emea.InputError, match="cannot be created"):
+        result.save(tmp_path / "truth.tsv")
+
+
+def test_a_task_is_profiled() -> None:
+    found = emea.profile(emea.read(OURS, THEIRS))
+    assert found["source"]["entities"] == 8
+    assert found["shared values"] > 0
+
+
+@cache
+def mistakes() -> dict[str, tuple[Callable[[], Any], str]]:
+    """Calls that are wrong, by what is wrong, with what is said."""
+    task = emea.read(OURS, THEIRS)
+    example = emea.read_example("world")
+    pair = pd.DataFrame({"source": [11], "target": ["c7"], "weight": [3]})
+    tables = "expected a pandas, polars or Arrow table"
+    return {
+        "preset as settings": (lambda: emea.align(task, "fast"), "found 'fast', expected settings"),  # type: ignore[arg-type]
+        "dict as settings": (lambda: emea.align(task, {"seed": 1}), "found a dict, expected settings"),  # type: ignore[arg-type]
+        "file as task": (lambda: emea.align("a.csv"), "found 'a.csv', expected a task"),  # type: ignore[arg-type]
+        "no task": (lambda: emea.align(None), "found None, expected a task"),  # type: ignore[arg-type]
+        "task and reference": (lambda: emea.align(example), "the task is the first of the two"),  # type: ignore[arg-type]
+        "frame as task": (lambda: emea.profile(OURS), "found a pandas DataFrame, expected a task"),
+        "rounds of nothing": (lambda: emea.rounds(3), "found 3, expected a task"),  # type: ignore[arg-type]
+        "rounds of a baseline": (lambda: emea.rounds(task, emea.Settings(method="paris")), "only its loop has rounds"),
+        "number as graph": (lambda: emea.graph(42), f"found 42, {tables}"),
+        "nothing as graph": (lambda: emea.graph(None), f"found None, {tables}"),
+        "file as graph": (lambda: emea.graph("a.csv"), "emea.read_graph reads files"),
+        "list as graph": (lambda: emea.graph([1, 2]), f"found a list, {tables}"),
+        "column as graph": (lambda: emea.graph(OURS["name"]), f"found a pandas Series, {tables}"),
+        "lazy frame": (lambda: emea.graph(pl.LazyFrame({"a": [1]})), "call its collect()"),
+        "table that is none": (lambda: emea.graph({"a": OURS, "b": 3}), f"data, table b: found 3, {tables}"),
+        "uneven columns": (lambda: emea.graph({"a": [1, 2], "b": [3]}), "that Arrow cannot read"),
+        "empty frame": (lambda: emea.graph(pd.DataFrame()), "data is empty"),
+        "empty rdflib graph": (lambda: emea.graph(rdflib.Graph(), name="mine"), "mine is empty"),
+        "several graphs": (lambda: emea.graph(rdflib.Dataset()), "expected a Graph, or one of a Dataset"),
+        "unknown id": (lambda: emea.graph(OURS, id="nope"), "expected one named nope"),
+        "number as id": (lambda: emea.graph(OURS, id=3), "found id=3, expected the name of a column"),  # type: ignore[arg-type]
+        "id of a graph": (lambda: emea.graph(nx.Graph([(1, 2)]), id="x"), "expected it for a table"),
+        "two nodes of a name": (lambda: emea.graph(nx.Graph([(1, "1")])), "found two nodes called '1'"),
+        "setting": (lambda: emea.Settings(em={"rounds": "x"}), "setting em.rounds: found 'x'"),  # type: ignore[arg-type]
+        "unknown setting": (lambda: emea.Settings(sed=1), "unknown setting sed"),  # type: ignore[call-arg]
+        "setting of a plug-in": (lambda: emea.Settings(encoders={"rrea": {"x": 1}}), "unknown setting encoders.rrea.x"),
+        "frame as file": (lambda: emea.read_graph(OURS), "emea.graph takes tables"),  # type: ignore[arg-type]
+        "number as folder": (lambda: emea.read_benchmark(3), "found 3, expected a file"),  # type: ignore[arg-type]
+        "unknown example": (lambda: emea.read_example("moon"), "found the example 'moon', expected world"),
+        "number as target": (lambda: emea.read(OURS, 42), f"target: found 42, {tables}"),
+        "unknown seed": (lambda: emea.read(OURS, THEIRS, [(11, "x9")]), "seeds"),
+        "seed twice": (lambda: emea.read(OURS, THEIRS, [(11, "c7"), (11, "c6")]), "expected at most one counterpart"),
+        "half a seed": (lambda: emea.read(OURS, THEIRS, [(11, None)]), "seeds, pair 1: found an empty name"),
+        "seeds in a row": (lambda: emea.read(OURS, THEIRS, [11, 12]), "seeds, pair 1: found 11, expected (source,"),
+        "number as seeds": (lambda: emea.read(OURS, THEIRS, 5), "seeds: found 5, expected a file"),
+        "seeds of other columns": (lambda: emea.read(OURS, THEIRS, OURS), "found the columns id, name, country"),
+        "weight of a seed": (lambda: emea.read(OURS, THEIRS, pair), "found the weight '3'"),
+        "reference of nothing": (lambda: emea.read_reference([], OURS), "expected a task"),  # type: ignore[arg-type]
+        "decisions of nothing": (lambda: emea.read_decisions("x.tsv", OURS), "expected a task"),  # type: ignore[arg-type]
+        "evaluated task": (lambda: emea.evaluate(task, example[1]), "expected the result of emea.align"),  # type: ignore[arg-type]
+        "unknown preset": (lambda: emea.link(OURS, THEIRS, preset="quick"), "unknown preset 'quick'"),
+        "list as preset": (lambda: emea.link(OURS, THEIRS, preset=["x"]), "found preset=a list"),  # type: ignore[arg-type]
+        "confidence": (lambda: emea.link(OURS, THEIRS, min_confidence=2), "setting matching.minimum: found 2"),
+        "id of one": (lambda: emea.link(OURS, THEIRS, "id"), "target: found the columns code, label, state"),
+        "three ids": (lambda: emea.link(OURS, THEIRS, ("a", "b", "c")), "found id=a tuple"),  # type: ignore[arg-type]
+        "nothing in common": (lambda: emea.link(OURS, THEIRS[["code"]]), "share no value"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", mistakes())
+def test_a_mistake_is_explained_in_a_sentence(mistake: str) -> None:
+    call, said = mistakes()[mistake]
+    with pytest.raises(emea.EmeaError) as error:
+        call()
+    assert isinstance(error.value, emea.InputError | emea.SettingsError)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_libraries_are_loaded_only_for_their_own_data() -> None:
+    program = (
+        "import sys, emea; graph = emea.graph({'id': ['a', 'b'], 'name': ['A', 'B']}); emea.read(graph, graph)\n"
+        "print([name for name in ('polars', 'rdflib', 'networkx') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "[]"  # pandas is loaded by pyarrow

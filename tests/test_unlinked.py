@@ -1,0 +1,133 @@
+"""Why sources have no link, from beliefs that are made up."""
+
+from dataclasses import replace
+from typing import cast
+
+import pyarrow as pa
+import pytest
+import torch
+
+from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
+from emea.evidence.prepared import Anchors, Prepared
+from emea.method.matching import Calibration, match
+from emea.method.rounds import Outcome, Round
+from emea.runs.unlinked import unlinked
+from emea.settings import Settings
+
+Belief = tuple[int, int, float, float]  # source, target, p(target | source), p(source | target)
+
+
+def graph(letter: str, size: int, *labelled: int) -> Graph:
+    rows = [(each, 0, f"{letter.upper()} {each}", "", "") for each in labelled]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    literals = pa.table(columns, schema=LITERAL_SCHEMA) if rows else None
+    names = [f"{letter}{number:02}" for number in range(size)]
+    return Graph.build(names, [], torch.empty(0, 3, dtype=torch.int64), attributes=["name"], literals=literals)
+
+
+def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0, 1), **matching: object) -> Outcome:
+    """What a run would leave that ends with these beliefs and this calibration."""
+    source, target, forward, backward = (torch.tensor(column) for column in zip(*beliefs, strict=True))
+    sizes = len(task.source.entities), len(task.target.entities)
+    candidates = Candidates(source, target, forward.clone(), *sizes, torch.zeros(sizes[0]), torch.zeros(sizes[1]))
+    none = (1 - torch.zeros(sizes[0]).index_add_(0, source, forward)).clamp(min=0)
+    found = Counterparts(candidates, forward.double(), backward.double(), none, torch.zeros(sizes[1]))
+    calibration = Calibration.none()
+    calibration.parameters = torch.tensor(line, dtype=torch.float64)
+    settings = Settings(matching=matching)
+    prepared = Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
+    alignment = match(found, calibration, settings.matching)
+    return Outcome(prepared, settings, alignment, found, cast(Round, object()))
+
+
+def reasons(found: Outcome) -> dict[str, str]:
+    table = unlinked(found)
+    return dict(zip(table["source"].to_pylist(), table["why"].to_pylist(), strict=True))
+
+
+BELIEFS = [
+    (0, 0, 0.97, 0.98), (1, 0, 0.6, 0.01),  # the target of a1 is taken
+    (2, 1, 0.1, 0.9), (2, 2, 0.2, 0.1),  # a2 is rather without counterpart
+    (4, 3, 0.4, 0.4), (4, 4, 0.4, 0.4),  # two that are as probable
+    (5, 5, 0.8, 0.1), (6, 5, 0.3, 0.7), (6, 6, 0.6, 0.8),  # a5 is not the first choice of its candidate
+    (7, 7, 0.6, 0.2),
+    (8, 8, 0.9, 0.4), (9, 8, 0.9, 0.4),  # a candidate that two fit as well
+]  # fmt: skip
+
+
+def test_each_reason_is_said_in_a_phrase() -> None:
+    task = Task(graph("a", 14, 0, 1), graph("b", 9, 0), Links.build(torch.tensor([12]), torch.tensor([7])))
+    task = replace(task, unmatched=Links.build(torch.tensor([13, -1]), torch.tensor([-1, 3])))
+    found = outcome(BELIEFS, task)
+    assert found.alignment.source.tolist() == [0, 6]
+    assert reasons(found) == {
+        "a01": "taken by A 0 with .97",
+        "a10": "no candidate",
+        "a11": "no candidate",
+        "a02": "probably has no counterpart",
+        "a03": "no candidate",
+        "a04": "another candidate is as probable",
+        "a05": "the candidate fits a06 better",
+        "a07": "confidence .34 below .50",
+        "a08": "the candidate fits another source as well",
+        "a09": "the candidate fits another source as well",
+    }
+    table = unlinked(found).to_pylist()
+    assert table[0] == {
+        "source": "a01", "source_label": "A 1", "candidate": "b00", "candidate_label": "B 0",
+        "probability": pytest.approx(0.6), "why": "taken by A 0 with .97",
+    }  # fmt: skip
+    assert table[2] == {**dict.fromkeys(table[2]), "source": "a03", "why": "no candidate"}
+
+
+def test_confidence_is_calibrated_as_that_of_the_links() -> None:
+    task = Task(graph("a", 4), graph("b", 4), Links.empty())
+    beliefs = [(0, 0, 0.9, 0.9), (1, 1, 0.8, 0.8), (2, 2, 0.7, 0.7), (3, 3, 0.6, 0.6)]
+    found = outcome(beliefs, task, line=(-1.0, 1.5))
+    logit = torch.logit(torch.tensor([0.7, 0.6], dtype=torch.float64))
+    known = torch.sigmoid(-1 + 1.5 * logit)
+    assert known[0] > 0.5 > known[1]
+    assert reasons(found) == {"a03": f"confidence .{int(100 * known[1])} below .50"}
+    precise = outcome(beliefs, task, precision=0.85, minimum=0.305)
+    assert reasons(precise) == {
+        "a02": "confidence .70 too low for a precision of .85",
+        "a03": "confidence .60 too low for a precision of .85",
+    }
+    assert reasons(outcome(beliefs, task, minimum=0.605)) == {"a03": "confidence .60 below .605"}
+
+
+def test_other_ways_to_match_and_baselines_say_less() -> None:
+    task = Task(graph("a", 10), graph("b", 9), Links.empty())
+    assert reasons(outcome(BELIEFS, task, method="one_to_one"))["a04"] == "confidence .40 below .50"
+    found = outcome(BELIEFS, task)
+    settings = found.settings.model_copy(update={"method": "paris"})
+    baseline = reasons(replace(found, last=None, settings=settings))
+    assert baseline["a04"] == "probability .40 below .50"
+    assert baseline["a05"] == "left out by paris"
+
+
+def test_nothing_at_all() -> None:
+    task = Task(graph("a", 2), graph("b", 2), Links.empty())
+    found = outcome([(0, 0, 0.9, 0.9)], task)
+    nothing = torch.empty(0, dtype=torch.int64)
+    empty = replace(
+        found,
+        counterparts=found.counterparts[nothing],
+        alignment=Alignment(nothing, nothing, nothing.double(), nothing.float()),
+    )
+    assert reasons(empty) == {"a00": "no candidate", "a01": "no candidate"}
+
+
+def test_only_entities_that_were_chosen_are_listed() -> None:
+    source = replace(graph("a", 4), selected=torch.tensor([True, False, True, False]))
+    found = outcome([(0, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty()))
+    assert set(reasons(found)) == {"a00", "a02"}
+
+
+def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
+    source = Graph.build(["_:x", "a", "http://www.w3.org/x"], [], torch.empty(0, 3, dtype=torch.int64))
+    found = outcome([(1, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty()))
+    assert set(reasons(found)) == {"a"}
+    anonymous = found.settings.evidence.model_copy(update={"anonymous": True})
+    settings = found.settings.model_copy(update={"evidence": anonymous})
+    assert set(reasons(replace(found, settings=settings))) == {"_:x", "a", "http://www.w3.org/x"}

@@ -30,6 +30,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "evaluate": _measuring.evaluate,
     "convert": _listing.convert,
     "profile": _measuring.profile,
+    "doctor": _listing.doctor,
     "bench": _measuring.bench,
     "reproduce": _measuring.reproduce,
     "settings": _listing.list_settings,

@@ -1,4 +1,4 @@
-"""The verbs that list what there is, and convert."""
+"""The verbs that list what there is, look after an installation, and convert."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from emea import plugins
+from emea.cli._options import Json
 from emea.settings import PRESETS, Settings, load
 
 if TYPE_CHECKING:
@@ -29,6 +30,23 @@ def convert(
     from emea.formats import convert as write_converted
 
     out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Show what is installed, what the machine offers, and what a run would use of it."""
+    from emea.runs.doctor import examine
+
+    found = examine()
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        typer.echo(json.dumps({**asdict(found), "missing": found.missing}, indent=2))
+        return
+
+    from emea.cli._show import show_findings
+
+    show_findings(found)
 
 
 def list_settings(

@@ -1,4 +1,4 @@
-"""The verbs that list what there is, look after an installation, and convert."""
+"""The verbs that list what there is, look after an installation, convert and merge."""
 
 from __future__ import annotations
 
@@ -30,6 +30,28 @@ def convert(
     from emea.formats import convert as write_converted
 
     out.print(write_converted(source, target, kind=kind, graph=graph), markup=False, highlight=False, soft_wrap=True)
+
+
+def merge(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    target: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="File to write: .nt, .ttl, .rdf; .nq names the original graphs; .csv or .parquet: a table."
+        ),
+    ],
+    keep: Annotated[Literal["source", "target"], typer.Option(help="Whose name a linked pair gets.")] = "target",
+) -> None:
+    """Write both graphs of a run as one: RDF with one name for each linked pair, or a table with both side by side.
+
+    emea merge run --out merged.ttl
+
+    emea merge run --out table.csv
+    """
+    from emea.cli._console import out
+    from emea.runs.merge import merge as write_merged
+
+    out.print(write_merged(folder, target, keep), markup=False, highlight=False, soft_wrap=True)
 
 
 def doctor(as_json: Json = False) -> None:

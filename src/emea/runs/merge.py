@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
 from emea.evidence.names import local_names
-from emea.formats import read_pair_names
+from emea.formats import read_pair_names, without_password
 from emea.formats._files import suffix, writing
 from emea.formats.rdf import RDF
 from emea.runs.folder import finished
@@ -53,13 +53,14 @@ class Run:
         found = read_pair_names(folder / "alignment.tsv")
         ids = [_known(graph, found[side], side) for graph, side in ((task.source, "source"), (task.target, "target"))]
         seeds = [column.numpy() for column in task.seeds.columns]
-        new = ~(np.isin(ids[0], seeds[0]) | np.isin(ids[1], seeds[1]))
+        width = len(task.target.entities)
+        new = ~np.isin(ids[0] * width + ids[1], seeds[0] * width + seeds[1])
         columns = (*ids, found["weight"].to_numpy())
         source, target, confidence = (np.concatenate([old, own[new]]) for old, own in zip(seeds, columns, strict=True))
         order = np.argsort(source, kind="stable")
         files = inputs.source, inputs.target
         places = tuple(
-            f"urn:emea:{side}" if path is None else path.as_uri()
+            f"urn:emea:{side}" if path is None else path.as_uri() if isinstance(path, Path) else without_password(path)
             for side, path in zip(("source", "target"), files, strict=True)
         )
         return cls(task, source[order], target[order], confidence[order], (places[0], places[1]))

@@ -60,7 +60,11 @@ class Run:
         order = np.argsort(source, kind="stable")
         files = inputs.source, inputs.target
         places = tuple(
-            f"urn:emea:{side}" if path is None else path.as_uri() if isinstance(path, Path) else without_password(path)
+            f"urn:emea:{side}"
+            if path is None
+            else path.as_uri()
+            if isinstance(path, Path)
+            else str(without_password(path))
             for side, path in zip(("source", "target"), files, strict=True)
         )
         return cls(task, source[order], target[order], confidence[order], (places[0], places[1]))

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from emea.data import Alignment, Candidates, Counterparts
 from emea.method import matching
-from emea.method.matching import Calibration, match, mutual_best, one_to_one, surest
+from emea.method.competition import ONE_TO_ONE
+from emea.method.matching import Calibration, match, one_to_one, surest
 from emea.settings import MatchingSettings
 
 SMALL = settings(max_examples=60, derandomize=True)
@@ -84,7 +85,7 @@ def slow_mutual(forward: Mapping[Pair, float], backward: Mapping[Pair, float]) -
 @SMALL
 def test_mutual_best_equals_a_loop_with_many_ties(table: tuple[dict[Pair, float], dict[Pair, float]]) -> None:
     forward, backward = table
-    rows = mutual_best(beliefs_of(forward, backward)).tolist()
+    rows = ONE_TO_ONE.winners(beliefs_of(forward, backward)).tolist()
     pairs = sorted(forward)
     assert {pairs[row] for row in rows} == slow_mutual(forward, backward)
     assert len(rows) == len(set(rows))
@@ -93,14 +94,14 @@ def test_mutual_best_equals_a_loop_with_many_ties(table: tuple[dict[Pair, float]
 def test_mutual_best_leaves_out_ties_and_what_nobody_believes() -> None:
     forward = {(0, 0): 0.5, (0, 1): 0.5, (1, 2): 0.9, (2, 3): 0.0, (3, 4): 0.2}
     backward = {(0, 0): 1.0, (0, 1): 1.0, (1, 2): 0.9, (2, 3): 1.0, (3, 4): 0.3}
-    found = mutual_best(beliefs_of(forward, backward))
+    found = ONE_TO_ONE.winners(beliefs_of(forward, backward))
     assert [sorted(forward)[row] for row in found.tolist()] == [(1, 2), (3, 4)]
 
 
 def test_probabilities_closer_than_1e_4_are_tied() -> None:
     forward = {(0, 0): 0.5, (0, 1): 0.50005, (1, 2): 0.5, (1, 3): 0.5002}
     backward = dict.fromkeys(forward, 1.0)
-    found = mutual_best(beliefs_of(forward, backward))
+    found = ONE_TO_ONE.winners(beliefs_of(forward, backward))
     assert [sorted(forward)[row] for row in found.tolist()] == [(1, 3)]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.cli import main
+from emea.cli import _is_of_the_user, main
 
 MODULE = """
 import torch
@@ -122,3 +122,12 @@ def test_one_that_breaks_its_contract_is_named(
     settings = [part for option in options for part in ("--set", option)]
     assert emea(monkeypatch, *CHOSEN, *settings) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_sources_that_compiled_code_names_are_not_files_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    assert _is_of_the_user(tmp_path / "mine.py")
+    assert not _is_of_the_user(Path("pyarrow/error.pxi"))

@@ -134,7 +134,7 @@ class EMSettings(PluginSettings):
     )
     weighted: bool = Field(True, description="weight agreed pseudo-labels by their confidence")
     minimum: float = Field(0.8, ge=0, le=1, description="lowest confidence of agreed pseudo-labels")
-    settled: float = Field(0.0, ge=0, le=1, description="stop when a smaller share of the labels has changed")
+    settled: float = Field(0.0, ge=0, le=1, description="stop if a smaller share of labels is new; 1e-9: if none is")
 
 
 class MatchingSettings(PluginSettings):

@@ -31,7 +31,7 @@ HOMES = {
 }
 CASES = {"ntriples": (41, 27), "nquads": (53, 32), "turtle": (209, 82), "trig": (232, 103), "rdf-xml": (122, 40)}
 CANONICAL_XML = "xml-canon-test001"  # its result is in canonical XML, which RDF 1.1 does not ask of parsers
-MENDED = {  # read although it is wrong: dots too many or too few, directives inside a graph, an rdf:ID twice
+MENDED = {  # wrong, but read whole: dots too many or too few, directives inside a graph, an rdf:ID twice
     "turtle": {f"turtle-syntax-bad-{end}" for end in ("base-03", "struct-09", "struct-10")},
     "trig": {"trig-graph-bad-02", "trig-graph-bad-06"}
     | {f"trig-syntax-bad-{end}" for end in ("base-03", "base-04", "base-05", "prefix-06", "prefix-07")}

@@ -28,8 +28,10 @@ VERBS: dict[str, Callable[..., None]] = {
     "align": _linking.align,
     "demo": _demo.demo,
     "evaluate": _measuring.evaluate,
+    "merge": _listing.merge,
     "convert": _listing.convert,
     "profile": _measuring.profile,
+    "doctor": _listing.doctor,
     "bench": _measuring.bench,
     "reproduce": _measuring.reproduce,
     "settings": _listing.list_settings,
@@ -80,6 +82,8 @@ def main() -> None:
 def _is_of_the_user(file: Path) -> bool:
     """Whether a file is a plug-in in the current folder, and not part of emea or its dependencies."""
     ours = (Path(__file__).parents[1], Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
+    if not file.is_file():  # compiled code names its sources, relative to nothing
+        return False
     file = file.resolve()
     return file.is_relative_to(Path.cwd().resolve()) and not any(file.is_relative_to(folder) for folder in ours)
 

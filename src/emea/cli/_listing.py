@@ -1,4 +1,4 @@
-"""The verbs that list what there is, and convert."""
+"""The verbs that list what there is, look after an installation, convert and merge."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from emea import plugins
+from emea.cli._options import Json
 from emea.presets import PRESETS
 from emea.settings import Settings, load
 
@@ -40,6 +41,45 @@ def convert(  # noqa: PLR0917 - one parameter for each option
     reading = Reading(graph=graph, id_column=id_column, table=table, context=context, query=query, lenient=lenient)
     summary = write_converted(source, target, kind=kind, reading=reading)
     out.print(summary, markup=False, highlight=False, soft_wrap=True)
+
+
+def merge(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    target: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="File to write: .nt, .ttl, .rdf; .nq names the original graphs; .csv or .parquet: a table."
+        ),
+    ],
+    keep: Annotated[Literal["source", "target"], typer.Option(help="Whose name a linked pair gets.")] = "target",
+) -> None:
+    """Write both graphs of a run as one: RDF with one name for each linked pair, or a table with both side by side.
+
+    emea merge run --out merged.ttl
+
+    emea merge run --out table.csv
+    """
+    from emea.cli._console import out
+    from emea.runs.merge import merge as write_merged
+
+    out.print(write_merged(folder, target, keep), markup=False, highlight=False, soft_wrap=True)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Show what is installed, what the machine offers, and what a run would use of it."""
+    from emea.runs.doctor import examine
+
+    found = examine()
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        typer.echo(json.dumps({**asdict(found), "missing": found.missing}, indent=2))
+        return
+
+    from emea.cli._show import show_findings
+
+    show_findings(found)
 
 
 def list_settings(

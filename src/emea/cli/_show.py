@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from emea.analysis.measures import LinkMeasures, Measures
     from emea.method.rounds import Absence, Outcome
     from emea.reproduce import Page
+    from emea.runs.doctor import Findings
     from emea.runs.estimate import Estimate
     from emea.runs.profile import Offers
     from emea.settings import Settings
@@ -35,6 +36,25 @@ def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
         f"memory           about {needed.memory / 1e9:.1f} GB of {needed.free / 1e9:.1f} GB free", highlight=False
     )
     out.print(f"time             about {needed.seconds:.0f} s on {chosen.device}", highlight=False)
+
+
+def show_findings(found: Findings) -> None:
+    """The state of an installation, and how to complete it."""
+
+    def row(name: str, text: str) -> None:
+        out.print(f"{name:<10} {text}", markup=False, highlight=False, soft_wrap=True)
+
+    row("emea", f"{found.emea}, Python {found.python}")
+    row("packages", ", ".join(f"{name} {version or 'MISSING'}" for name, version in found.packages.items()))
+    for extra, packages in found.extras.items():
+        state = ", ".join(f"{name} {version or 'not installed'}" for name, version in packages.items())
+        row("extra", f"{extra}: {state}")
+    row("torch", f"built for {found.torch_build}; {', '.join(found.gpus) or 'no GPU'}")
+    row("machine", f"{found.cores} cores, {found.free_memory / 1e9:.1f} GB free on {found.device}")
+    row("a run", f"uses {found.device}" + (f" with {found.threads} threads" if found.device == "cpu" else ""))
+    row("example", found.example)
+    for command in found.missing:
+        row("to add", command)
 
 
 def show_page(page: Page, paths: list[Path]) -> None:

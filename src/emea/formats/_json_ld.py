@@ -26,7 +26,7 @@ LISTED = 5  # keys that a note lists
 
 def json_ld_document(path: Path, context: Path | None) -> bytes:
     """The document in a file, with contexts from elsewhere put in their places."""
-    return json.dumps(_Contexts(path, context).placed(_loaded(path))).encode()
+    return json.dumps(_gathered(_Contexts(path, context).placed(_loaded(path)))).encode()
 
 
 def mapped(quads: Iterable[Quad], path: Path, notes: list[str]) -> Iterator[Quad]:
@@ -44,11 +44,30 @@ def mapped(quads: Iterable[Quad], path: Path, notes: list[str]) -> Iterator[Quad
         notes.append(f"{path}: {unknown.total():,} {what} left out, of keys that no context explains: {listed}{more}")
 
 
+def _gathered(document: Any) -> Any:
+    """A list of nodes that share one context, such as pages of one site, as one graph whose context is read once."""
+    if not isinstance(document, list) or not all(isinstance(node, dict) and "@context" in node for node in document):
+        return document
+    context = document[0]["@context"] if document else None
+    if any(node["@context"] != context for node in document):
+        return document
+    nodes: list[Any] = []
+    for node in document:
+        if node.keys() == {"@context", "@graph"} and isinstance(node["@graph"], list):
+            nodes += node["@graph"]
+        elif "@graph" in node:
+            return document
+        else:
+            nodes.append({key: part for key, part in node.items() if key != "@context"})
+    return {"@context": context, "@graph": nodes}
+
+
 class _Contexts:
     """Replaces the addresses of contexts by the contexts."""
 
     def __init__(self, path: Path, given: Path | None) -> None:
         self._path, self._given = path, given
+        self._known: dict[str, Any] = {}
 
     def placed(self, value: Any, depth: int = 0) -> Any:
         """A value with the contexts in it."""
@@ -68,7 +87,9 @@ class _Contexts:
         """A context, and those it refers to. Contexts are not nested, so that of several one list is made."""
         self._check(depth, "contexts inside contexts")
         if isinstance(value, str):
-            return self._context(self._found(value), depth + 1)
+            if value not in self._known:
+                self._known[value] = self._context(self._found(value), depth + 1)
+            return self._known[value]
         if isinstance(value, list):
             each = [self._context(one, depth + 1) for one in value]
             return [context for one in each for context in (one if isinstance(one, list) else [one])]
@@ -113,13 +134,20 @@ def _longest_chain(context: dict[str, Any]) -> int:
     3
     """
     needs = {term: [each for each in _needed(term, part) if each in context] for term, part in context.items()}
-    lengths = dict.fromkeys(context, 0)
-    for _ in range(DEPTH + 1):
-        longer = {term: 1 + max((lengths[each] for each in needs[term]), default=0) for term in context}
-        if longer == lengths:
-            break
-        lengths = longer
-    return max(lengths.values(), default=0)
+    users: dict[str, list[str]] = {term: [] for term in context}
+    for term, needed in needs.items():
+        for each in needed:
+            users[each].append(term)
+    waiting = {term: len(needed) for term, needed in needs.items()}
+    known = [term for term in context if not waiting[term]]
+    lengths = dict.fromkeys(context, 1)
+    for term in known:  # grows as terms become known
+        for user in users[term]:
+            lengths[user] = max(lengths[user], lengths[term] + 1)
+            waiting[user] -= 1
+            if not waiting[user]:
+                known.append(user)
+    return max(lengths.values(), default=0) if len(known) == len(context) else DEPTH + 1  # a circle never ends
 
 
 def _needed(term: str, definition: Any) -> set[str]:

@@ -31,7 +31,7 @@ class Stanzas:
             self.header, self.stanzas = self._parsed(data)
         except SyntaxError as error:
             if not reading.lenient:
-                found = one_line(error.text or "")
+                found = one_line((error.text or "").rstrip("␊"))
                 raise InputError(
                     f"{path}, line {error.lineno}: found '{found}', {one_line(error.msg)} in OBO; {HINT}"
                 ) from error

@@ -52,13 +52,17 @@ def refuse(path: Path) -> Callable[[str, str], NoReturn]:
 
 
 def valid(quads: Iterable[Quad], fault: Callable[[str, str], object]) -> Iterator[Quad]:
-    """The valid statements; the reason why another is not, and the text that is not, go to `fault`."""
+    """The valid statements, their languages in lower case; the reason why another is not, and the text that is not, go
+    to `fault`."""
     for quad in quads:
         found = next(filter(None, map(_fault_of, quad)), None)
-        if found is None:
-            yield quad
-        else:
+        if found is not None:
             fault(*found)
+        elif isinstance(quad.object, Literal) and quad.object.language:
+            said = Literal(quad.object.value, language=quad.object.language)
+            yield Quad(quad.subject, quad.predicate, said, quad.graph_name)
+        else:
+            yield quad
 
 
 def _fault_of(term: object) -> tuple[str, str] | None:

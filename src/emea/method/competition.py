@@ -13,10 +13,8 @@ from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.limits import SMALLEST_DIVISOR, TIED_PROBABILITY
-from emea.kernels.segments import segment_best
+from emea.kernels.segments import segment_best, segment_max, segment_sum
 from emea.settings import MatchingSettings
-
-LIKELY = 0.5  # probability from which a pair joins what its entities are
 
 
 class Competition(NamedTuple):
@@ -47,14 +45,14 @@ class Competition(NamedTuple):
         return found if any(self) else found | pairs.among(links)
 
     def seen(self, beliefs: Counterparts) -> Counterparts:
-        """The beliefs, both ways as the sides that compete see them. If no side does, each pair stands against "none"
-        alone."""
+        """The beliefs, both ways as the side that competes sees them. If none does, what an entity's counterparts have
+        together is what the most probable has, and the others the less, the less probable they are."""
         if all(self):
             return beliefs
         forward, backward, pairs = beliefs.forward, beliefs.backward, beliefs.candidates
         if not any(self):
-            forward = forward / (forward + beliefs.source_none[pairs.source]).clamp(min=SMALLEST_DIVISOR)
-            backward = backward / (backward + beliefs.target_none[pairs.target]).clamp(min=SMALLEST_DIVISOR)
+            forward = _undivided(forward, pairs.source, pairs.sources)
+            backward = _undivided(backward, pairs.target, pairs.targets)
             return replace(beliefs, forward=forward, backward=backward)
         own = forward if self.source else backward
         return replace(beliefs, forward=own, backward=own)
@@ -77,10 +75,11 @@ class Competition(NamedTuple):
         source, target = (np.bincount(column, z, size)[column] for column, size in zip(pairs.T, sizes, strict=True))
         if any(self):
             return source, target
-        thing = things(pairs, z / (1 + z), sizes)
-        ends = pairs + np.array([0, sizes[0]])
-        alike = (np.unique(own * len(thing) + thing[other], return_inverse=True)[1] for own, other in _both(ends))
-        source_alike, target_alike = (np.bincount(index.ravel(), z)[index.ravel()] for index in alike)
+        thing = things(pairs, np.log(z.clip(1e-300)), sizes)
+        first, second = pairs[:, 0], pairs[:, 1] + sizes[0]
+        source_alike, target_alike = (
+            np.bincount(index, z)[index] for index in (_groups(first, thing[second]), _groups(second, thing[first]))
+        )
         return source - source_alike + z, target - target_alike + z
 
     def probability(self, z: np.ndarray, of_source: np.ndarray, of_target: np.ndarray) -> np.ndarray:
@@ -98,24 +97,29 @@ class Competition(NamedTuple):
         return found
 
 
-def things(pairs: np.ndarray, sure: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """The number of the thing that each entity is, [sources + targets]: the surest pair of each, if it is likely, joins
-    its entities to one thing."""
-    ends, size = pairs + np.array([0, sizes[0]]), sum(sizes)
-    rows = np.concatenate([_surest(column, sure) for column in ends.T])
-    source, target = ends[rows[sure[rows] >= LIKELY]].T
-    joined = coo_matrix((np.ones(len(source)), (source, target)), (size, size))
-    found: np.ndarray = connected_components(joined, directed=False)[1]
+ONE_TO_ONE = Competition()
+
+
+def _undivided(belief: Tensor, index: Tensor, size: int) -> Tensor:
+    """The beliefs of each index, scaled so that the highest is their sum, at most 1, [pairs]."""
+    highest, total = segment_max(belief, index, size), segment_sum(belief, index, size).clamp(max=1.0)
+    return belief * (total / highest.clamp(min=SMALLEST_DIVISOR))[index]
+
+
+def _groups(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """A number for each row, the same for rows that agree in both columns."""
+    found: np.ndarray = np.unique(np.stack([first, second], 1), axis=0, return_inverse=True)[1].ravel()
     return found
 
 
-def _surest(entity: np.ndarray, sure: np.ndarray) -> np.ndarray:
-    """Row of the surest pair of each entity."""
-    order = np.lexsort((-sure, entity))
-    return order[np.unique(entity[order], return_index=True)[1]]
-
-
-def _both(ends: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Source and target, and target and source, of each pair."""
-    source, target = ends.T
-    return (source, target), (target, source)
+def things(pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
+    """The number of the thing that each entity is, [sources + targets]: pairs that are the surest of their source or of
+    their target, and likelier than not, join their entities to one thing. `odds` are logarithms."""
+    ends, size = pairs + np.array([0, sizes[0]]), sum(sizes)
+    best = np.zeros(size)
+    for column in ends.T:
+        np.maximum.at(best, column, odds)
+    source, target = ends[(odds > 0) & (odds >= best[ends].min(1))].T
+    joined = coo_matrix((np.ones(len(source)), (source, target)), (size, size))
+    found: np.ndarray = connected_components(joined, directed=False)[1]
+    return found

@@ -85,7 +85,9 @@ def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, given: Tas
     """Confidence as decisions teach it."""
     if not _teaches(given):
         return confidence
-    before = competing(sample, found.odds) * np.where(found.speaking > 1, SUREST, LONE)
+    before = competing(sample.pairs, found.odds, sample.sizes, sample.competition) * np.where(
+        found.speaking > 1, SUREST, LONE
+    )
     row, right = _trials(sample, before, given)
     calibration = Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
     return calibration(torch.from_numpy(confidence)).numpy()

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN
-from emea.method.competition import Competition, things
+from emea.method.competition import ONE_TO_ONE, Competition, things
 from emea.method.support import SUPPORT, Support
 
 ITERATIONS = 20
@@ -26,6 +26,7 @@ SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of 
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
 INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs within a graph show
+SLOPE = 1e-6  # of the steps of that ratio, where pairs on a step have to be told apart
 TOP_PRIOR = 0.1  # unmatched pairs assumed beyond the best that was seen
 KIND_RANGE = (-5.0, 2.0)  # of what kinds say
 SHARE_RANGE = (0.01, 0.98)  # of the entities that have a counterpart
@@ -75,23 +76,24 @@ def estimate(sample: Sample) -> Estimate:
     """The probability of each pair."""
     mixture = _Mixture(sample)
     probability = mixture.fixed(sample.start * START)
-    sure = probability
+    odds = logit(probability)
     for iteration in range(ITERATIONS):
         if iteration % EVERY == 0:
             support = sample.support.levels(probability)
         if not any(sample.competition):
-            mixture.tell_apart(things(sample.pairs, sure, sample.sizes))
+            mixture.tell_apart(odds)
         odds, speaking = mixture.odds(probability, support)
-        found, sure = mixture.fixed(competing(sample, odds)), mixture.fixed(expit(odds))
+        found = mixture.fixed(competing(sample.pairs, odds, sample.sizes, sample.competition))
         probability = DAMPING * probability + (1 - DAMPING) * found
     return Estimate(found, odds, speaking)
 
 
-def competing(sample: Sample, odds: np.ndarray) -> np.ndarray:
-    """The probability of each pair, given the logarithm of its odds against "none": who competes has one counterpart or
-    none, [pairs]."""
+def competing(
+    pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int], competition: Competition = ONE_TO_ONE
+) -> np.ndarray:
+    """The probability of each pair, given the logarithm of its odds against "none", [pairs]."""
     z = np.exp(odds.clip(-50, 30))
-    return sample.competition.probability(z, *sample.competition.totals(sample.pairs, z, sample.sizes))
+    return competition.probability(z, *competition.totals(pairs, z, sizes))
 
 
 class _Mixture:
@@ -115,11 +117,13 @@ class _Mixture:
             for field, depth in enumerate(self.depth)
         ]
 
-    def tell_apart(self, thing: np.ndarray) -> None:
+    def tell_apart(self, odds: np.ndarray) -> None:
         """Where both graphs may have duplicates, read what unmatched pairs are like off pairs within a graph that are
-        linked to different things, [entities]; those who are not linked might be anybody's duplicates."""
-        within, linked = self.sample.within, np.bincount(thing)[thing] > 1
-        one, other = within.ends.T
+        linked to different things; those who are not linked might be anybody's duplicates."""
+        sample, within = self.sample, self.sample.within
+        known = np.where(np.isnan(sample.decided), odds, logit(sample.decided))
+        thing = things(sample.pairs, known, sample.sizes)
+        linked, (one, other) = np.bincount(thing)[thing] > 1, within.ends.T
         weight = within.weight * (linked[one] & linked[other] & (thing[one] != thing[other]))
         self._read_within(weight if weight.any() else within.weight)
 
@@ -154,7 +158,10 @@ class _Mixture:
             said = said + own
             level = within.levels[:, field]
             against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
-        return _density_ratio(said, probability, against, self.weight), speaking
+        ratio = _density_ratio(said, probability, against, self.weight)
+        if not any(self.sample.competition):  # the ratio has steps, and what is surest must be told
+            ratio = ratio + SLOPE * said
+        return ratio, speaking
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one

@@ -16,11 +16,10 @@ from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_softmax, segment_sum
 from emea.kernels.sinkhorn import sinkhorn
-from emea.method.competition import Competition
+from emea.method.competition import ONE_TO_ONE, Competition
 from emea.settings import ProbabilitySettings
 
 UNLIKELY = 1e-6  # probabilities are kept this far from 0 or 1 in the fit
-ONE_TO_ONE = Competition()
 NONE_UNIT = 0.1  # change of "none", in similarity, that the prior rates like a factor of e in sharpness
 
 

@@ -14,10 +14,14 @@ from emea import plugins
 from emea.contracts import Encoder
 from emea.data import Graph, Task
 from emea.errors import InputError
+from emea.evidence.prepared import Claims, Prepared, claims_of
+from emea.method.competition import Competition
 from emea.presets import PRESETS
 from emea.settings import EMEA, Settings
 
 HALF = 0.5  # of the entities: a run is doubtful if fewer can be reached
+RARE = 20  # entities of a graph that have a rare value at most
+SEVERAL, DUPLICATES = 0.2, 20  # share and number of duplicates among entities that can be told, from which to warn
 
 
 def check(task: Task, settings: Settings | None = None) -> list[str]:
@@ -107,3 +111,43 @@ def _with_triple(graph: Graph) -> Tensor:
     occurs[graph.triples[:, 0]] = True
     occurs[graph.triples[:, 2]] = True
     return occurs
+
+
+def duplicates(prepared: Prepared, settings: Settings) -> Iterator[str]:
+    """Whether a graph seems to have duplicates that the cardinality leaves without a link."""
+    claims = [claims_of(graph) for graph in (prepared.graphs.source, prepared.graphs.target)]
+    found = [_sharing_one(*claims), _sharing_one(*claims[::-1])]
+    doubled = [count >= max(DUPLICATES, SEVERAL * told) for count, told in found]
+    allowed = [not distinct for distinct in Competition.of(settings.matching).distinct]
+    many = [is_doubled or is_allowed for is_doubled, is_allowed in zip(doubled, allowed, strict=True)]
+    option = "-to-".join("many" if each else "one" for each in many)
+    for (side, graph, _), is_doubled, is_allowed, (count, _) in zip(
+        _sides(prepared.given), doubled, allowed, found, strict=True
+    ):
+        if is_doubled and not is_allowed:
+            other = "target" if side == "source" else "source"
+            yield (
+                f"the {side} graph seems to have duplicates ({count:,} of {len(graph.entities):,} entities share rare "
+                f"values with a {other} that others share them with, too); --cardinality {option} links all of them"
+            )
+
+
+def _sharing_one(own: Claims, other: Claims) -> tuple[int, int]:
+    """How many entities share several rare values with an entity of the other graph that more than one shares several
+    with; and how many share several with any. A value is rare if it has one holder there, and few here."""
+    held, theirs = (_held(claims) for claims in (own, other))
+    here, there = (np.bincount(rows[:, 0], minlength=own.values) for rows in (held, theirs))
+    holder = np.full(own.values, -1)
+    holder[theirs[:, 0]] = theirs[:, 1]
+    held = held[((here <= RARE) & (there == 1))[held[:, 0]]]
+    ways = np.unique(np.stack([held[:, 1], holder[held[:, 0]], held[:, 2]], 1), axis=0)  # by different attributes
+    pairs, count = np.unique(ways[:, :2], axis=0, return_counts=True)
+    entity, shared = pairs[count > 1].T
+    return len(np.unique(entity[np.bincount(shared)[shared] > 1])), len(np.unique(entity))
+
+
+def _held(claims: Claims) -> np.ndarray:
+    """Each value that both graphs have with its holders and one of their attributes for it, [held, 3]."""
+    rows = (claims.value >= 0) & (claims.likeness >= 1)
+    columns = torch.stack([claims.value[rows], claims.entity[rows], claims.attribute[rows]], 1).numpy()
+    return columns[np.unique(columns[:, :2], axis=0, return_index=True)[1]]

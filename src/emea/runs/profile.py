@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.data import Graph
 from emea.errors import InputError
 from emea.evidence.prepared import NOTHING_SHARED, Prepared
-from emea.runs.checks import HALF, check, reachable
+from emea.runs.checks import HALF, check, duplicates, reachable
 from emea.runs.estimate import estimate
 from emea.settings import Settings
 
@@ -82,7 +82,7 @@ def doubts(prepared: Prepared, settings: Settings, found: Offers) -> list[str]:
             warnings.append(f"{lost:.0%} of the {name} graph's entities have no path to a seed or a shared value")
     if not found.seeds:
         warnings.append("there are no seeds to check confidence against; it may be too high or too low")
-    return [*warnings, *prepared.faults]
+    return [*warnings, *duplicates(prepared, settings), *prepared.faults]
 
 
 def _side(graph: Graph, extended: Graph, known: Tensor) -> Side:

@@ -1,0 +1,237 @@
+"""Both graphs of a finished run as one: an RDF graph with one name for each linked pair, or a table side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from emea.data import LITERAL_SCHEMA, Graph, Task
+from emea.errors import InputError
+from emea.evidence.names import local_names
+from emea.formats import read_pair_names, without_password
+from emea.formats._files import suffix, writing
+from emea.formats.rdf import RDF
+from emea.runs.folder import finished
+from emea.runs.inputs import Inputs
+from emea.settings import read_config
+
+Side = Literal["source", "target"]
+SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
+QUADS, TABLES = ".nq", (".csv", ".parquet")
+BLANK = r"^_:"
+SEPARATOR = pa.scalar(" | ", pa.large_string())  # between the values of an entity under one attribute
+DIGITS = 6  # of the confidence in a table
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What is merged."""
+
+    task: Task
+    source: np.ndarray  # [links] ids, sorted
+    target: np.ndarray  # [links]
+    confidence: np.ndarray  # [links]; seeds have their weight
+    places: tuple[str, str]  # where the graphs come from, as IRIs
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """The graphs and links of a finished run; its seeds are links, too."""
+        settings = folder / "settings.toml"
+        if not settings.exists() or not finished(folder):
+            raise InputError(f"{folder} holds no finished run, expected the folder of one")
+        inputs = Inputs.parse(read_config(settings, "run"), settings)
+        task, _, _ = inputs.read()
+        found = read_pair_names(folder / "alignment.tsv")
+        ids = [_known(graph, found[side], side) for graph, side in ((task.source, "source"), (task.target, "target"))]
+        seeds = [column.numpy() for column in task.seeds.columns]
+        width = len(task.target.entities)
+        new = ~np.isin(ids[0] * width + ids[1], seeds[0] * width + seeds[1])
+        columns = (*ids, found["weight"].to_numpy())
+        source, target, confidence = (np.concatenate([old, own[new]]) for old, own in zip(seeds, columns, strict=True))
+        order = np.argsort(source, kind="stable")
+        files = inputs.source, inputs.target
+        places = tuple(
+            f"urn:emea:{side}"
+            if path is None
+            else path.as_uri()
+            if isinstance(path, Path)
+            else str(without_password(path))
+            for side, path in zip(("source", "target"), files, strict=True)
+        )
+        return cls(task, source[order], target[order], confidence[order], (places[0], places[1]))
+
+
+def merge(folder: Path, path: Path, keep: Side = "target") -> str:
+    """Write both graphs of a finished run as one, a table or RDF by the suffix; returns a one-line summary."""
+    known = (*RDF.suffixes, *TABLES)
+    if suffix(path) not in known:
+        raise InputError(
+            f"{path}: found the suffix '{suffix(path)}', expected one of {', '.join(known)} (also with .gz)"
+        )
+    run = Run.read(folder)
+    if suffix(path) in TABLES:
+        table = side_by_side(run)
+        _write_table(table, path)
+        alone = [len(graph.entities) - len(run.source) for graph in (run.task.source, run.task.target)]
+        return (
+            f"{len(run.source):,} linked pairs, {alone[0]:,} other sources and {alone[1]:,} other targets, "
+            f"{table.num_columns:,} columns written to {path}"
+        )
+    parts = _united(run, keep)
+    whole = _joined(parts)
+    if suffix(path) == QUADS:
+        _write_quads(parts, run.places, path)
+    else:
+        RDF().write_graph(whole, path)
+    return (
+        f"{len(run.source):,} linked pairs, {len(whole.triples):,} triples and {whole.literals.num_rows:,} literals "
+        f"written to {path}"
+    )
+
+
+def _known(graph: Graph, names: pa.ChunkedArray, side: str) -> np.ndarray:
+    """The ids of linked entities."""
+    found = graph.positions(names.combine_chunks())
+    if found.null_count:
+        name = names.filter(pc.is_null(found))[0].as_py()
+        raise InputError(f"the {side} graph has no '{name}', which the run linked; was its file changed since?")
+    ids: np.ndarray = found.to_numpy().astype(np.int64)
+    return ids
+
+
+def _united(run: Run, keep: Side) -> tuple[Graph, Graph, Graph]:
+    """Both graphs with one name for each pair, and the names that were replaced as owl:sameAs. Blank nodes of the two
+    graphs stay apart."""
+    own = [
+        pc.replace_substring_regex(graph.entities, BLANK, f"_:{side}-")
+        for graph, side in ((run.task.source, "source"), (run.task.target, "target"))
+    ]
+    linked = [run.source, run.target]
+    kept = 0 if keep == "source" else 1
+    other, every = 1 - kept, pa.concat_arrays(own)
+    index = np.arange(len(own[other])) + (len(own[0]) if other else 0)
+    index[linked[other]] = linked[kept] + (len(own[0]) if kept else 0)
+    names = list(own)
+    names[other] = every.take(pa.array(index))
+    graphs = [_renamed(graph, new) for graph, new in zip((run.task.source, run.task.target), names, strict=True)]
+    replaced, stays = own[other].take(pa.array(linked[other])), own[kept].take(pa.array(linked[kept]))
+    said = pc.and_(pc.not_equal(replaced, stays), pc.invert(pc.match_substring_regex(replaced, BLANK)))
+    return graphs[0], graphs[1], _same_as(replaced.filter(said), stays.filter(said))
+
+
+def _renamed(graph: Graph, names: pa.Array) -> Graph:
+    """A graph with other names for its entities; those that get the same one become one."""
+    entities = pc.unique(names)
+    place = pc.index_in(names, entities).to_numpy()
+    triples = graph.triples.numpy().copy()
+    triples[:, [0, 2]] = place[triples[:, [0, 2]]]
+    literals = graph.literals.set_column(0, LITERAL_SCHEMA.field(0), pa.array(place[graph.literals["entity"]], "int64"))
+    return Graph.build(entities, graph.relations, triples, attributes=graph.attributes, literals=literals)
+
+
+def _same_as(replaced: pa.Array, stays: pa.Array) -> Graph:
+    entities = pc.unique(pa.concat_arrays([replaced, stays]))
+    head, tail = (pc.index_in(names, entities).to_numpy() for names in (replaced, stays))
+    return Graph.build(entities, [SAME_AS], np.stack([head, np.zeros_like(head), tail], 1))
+
+
+def _joined(parts: tuple[Graph, ...]) -> Graph:
+    """All statements of several graphs, each once; what has the same name is the same."""
+    entities, relations, attributes = (
+        pc.unique(pa.concat_arrays([getattr(part, name) for part in parts]))
+        for name in ("entities", "relations", "attributes")
+    )
+    triples, literals = [], []
+    for part in parts:
+        entity, relation, attribute = (
+            pc.index_in(own, every).to_numpy().astype(np.int64)
+            for own, every in ((part.entities, entities), (part.relations, relations), (part.attributes, attributes))
+        )
+        head, edge, tail = part.triples.numpy().T
+        triples.append(np.stack([entity[head], relation[edge], entity[tail]], 1))
+        table = part.literals
+        ids = [entity[table["entity"].to_numpy()], attribute[table["attribute"].to_numpy()]]
+        literals.append(pa.table([*map(pa.array, ids), *table.columns[2:]], schema=LITERAL_SCHEMA))
+    return Graph.build(
+        entities, relations, np.concatenate(triples), attributes=attributes, literals=pa.concat_tables(literals)
+    )
+
+
+def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], path: Path) -> None:
+    """Write the statements of each graph under its name, and owl:sameAs outside of both."""
+    with TemporaryDirectory() as folder, writing(path) as file:
+        for part, place in zip(parts, (*places, None), strict=True):
+            RDF().write_graph(part, Path(folder) / "part.nt")
+            lines = (Path(folder) / "part.nt").read_bytes()  # a dot and a newline stand at the end of a statement only
+            file.write(lines if place is None else lines.replace(b" .\n", f" <{place}> .\n".encode()))
+
+
+def side_by_side(run: Run) -> pa.Table:
+    """A row for each linked pair, then for each other source and each other target: the names, the confidence, and the
+    values of both under each attribute."""
+    source, target = (len(graph.entities) for graph in (run.task.source, run.task.target))
+    alone = [np.setdiff1d(np.arange(size), ids) for size, ids in ((source, run.source), (target, run.target))]
+    sides = (
+        np.concatenate([run.source, alone[0], np.full(len(alone[1]), -1)]),
+        np.concatenate([run.target, np.full(len(alone[0]), -1), alone[1]]),
+    )
+    graphs = run.task.source, run.task.target
+    columns = {
+        side: graph.entities.take(_or_null(ids))
+        for side, graph, ids in zip(("source", "target"), graphs, sides, strict=True)
+    }
+    confidence = np.full(len(sides[0]), np.nan)
+    confidence[: len(run.confidence)] = np.round(run.confidence.astype(np.float64), DIGITS)
+    columns["confidence"] = pa.array(confidence, from_pandas=True)
+    values: dict[tuple[str, str], pa.Array] = {}
+    for side, graph, ids in zip(("source", "target"), graphs, sides, strict=True):
+        values |= {(name, side): column for name, column in _by_attribute(graph, ids).items()}
+    for name, side in sorted(values):
+        columns[f"{side}.{name}"] = values[name, side]
+    return pa.table(columns)
+
+
+def _or_null(ids: np.ndarray) -> pa.Array:
+    """Ids to take; nothing for −1."""
+    return pa.array(ids, mask=ids < 0)
+
+
+def _by_attribute(graph: Graph, ids: np.ndarray) -> dict[str, pa.Array]:
+    """For each attribute the distinct values of each of these entities, one after another."""
+    distinct = graph.literals.group_by(["attribute", "entity", "value"]).aggregate([])
+    distinct = distinct.sort_by([(name, "ascending") for name in ("attribute", "entity", "value")]).combine_chunks()
+    attribute, entity = (distinct[name].to_numpy() for name in ("attribute", "entity"))
+    values = distinct["value"].combine_chunks() if distinct.num_rows else pa.array([], pa.large_string())
+    bounds = np.searchsorted(attribute, np.arange(len(graph.attributes) + 1))
+    found = {}
+    for name, start, end in zip(_short(graph.attributes), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        holders, first = np.unique(entity[start:end], return_index=True)
+        lists = pa.ListArray.from_arrays(np.append(first, end - start).astype(np.int32), values[start:end])
+        row = np.full(len(graph.entities) + 1, -1)  # the last one is for no entity
+        row[holders] = np.arange(len(holders))
+        found[name] = pc.binary_join(lists, SEPARATOR).take(_or_null(row[ids]))
+    return found
+
+
+def _short(attributes: pa.Array) -> list[str]:
+    """The last parts of the names of attributes; the whole name where two share the last part."""
+    names, ends = attributes.to_pylist(), local_names(attributes)
+    count = Counter(ends)
+    return [end if end and count[end] == 1 else name for name, end in zip(names, ends, strict=True)]
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    with writing(path) as file:
+        if suffix(path) == ".csv":
+            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(quoting_style="needed"))
+        else:
+            pq.write_table(table, file)

@@ -1,0 +1,178 @@
+"""Two graphs become one: every statement once, one name for each linked pair, nothing lost and nothing mixed up."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import tomli_w
+from pyoxigraph import RdfFormat, parse
+from typer.testing import CliRunner
+
+from emea.cli import app
+from emea.errors import InputError
+from emea.runs.merge import merge
+
+SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
+SOURCE = """
+<http://a/1> <http://v/name> "One" .
+<http://a/1> <http://v/name> "Eins"@de .
+<http://a/1> <http://v/knows> <http://a/2> .
+<http://a/2> <http://v/knows> <http://a/3> .
+<http://a/2> <http://v/part> _:n .
+_:n <http://v/size> "3"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<http://both> <http://v/name> "the same IRI" .
+"""
+TARGET = """
+<http://b/1> <http://v/name> "One" .
+<http://b/1> <http://w/name> "Uno" .
+<http://b/1> <http://v/knows> <http://b/2> .
+<http://b/2> <http://v/part> _:n .
+_:n <http://v/size> "4"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<http://b/4> <http://w/age> "7" .
+<http://both> <http://v/name> "the same IRI" .
+"""
+LINKS = [("http://a/1", "http://b/1", 0.9), ("http://a/2", "http://b/2", 0.75)]
+
+
+def finished_run(folder: Path, links: list[tuple[str, str, float]] = LINKS, **inputs: str) -> Path:
+    """The folder of a finished run over two files beside it."""
+    run = folder / "run"
+    run.mkdir()
+    (run / "settings.toml").write_text(tomli_w.dumps({"run": inputs}))
+    rows = [f"{source}\t{target}\t{confidence}\t0.5" for source, target, confidence in links]
+    (run / "alignment.tsv").write_text("\n".join(["source\ttarget\tconfidence\tsimilarity", *rows]) + "\n")
+    (run / "candidates.tsv").write_text("source\trank\ttarget\tsimilarity\tprobability\n")
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    for name, text in (("a.nt", SOURCE), ("b.nt", TARGET)):
+        (tmp_path / name).write_text(text)
+    return finished_run(tmp_path, source=str(tmp_path / "a.nt"), target=str(tmp_path / "b.nt"))
+
+
+def statements(path: Path, syntax: RdfFormat = RdfFormat.N_TRIPLES) -> Counter[str]:
+    """The statements of a file with the names of blank nodes left out."""
+    found = Counter[str]()
+    for quad in parse(path=str(path), format=syntax):
+        terms = (quad.subject, quad.predicate, quad.object, *([quad.graph_name] if syntax == RdfFormat.N_QUADS else []))
+        found[" ".join("_" if str(term).startswith("_:") else str(term) for term in terms)] += 1
+    return found
+
+
+def expected(one: str, other: str) -> Counter[str]:
+    """The statements about both graphs, with the names of the two pairs."""
+    number = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+    return Counter([
+        f'<http://{one}/1> <http://v/name> "One"',
+        f'<http://{one}/1> <http://v/name> "Eins"@de',
+        f'<http://{one}/1> <http://w/name> "Uno"',
+        f"<http://{one}/1> <http://v/knows> <http://{one}/2>",
+        f"<http://{one}/2> <http://v/knows> <http://a/3>",
+        f"<http://{one}/2> <http://v/part> _",
+        f"<http://{one}/2> <http://v/part> _",
+        f'_ <http://v/size> "3"{number}',
+        f'_ <http://v/size> "4"{number}',
+        '<http://b/4> <http://w/age> "7"',
+        '<http://both> <http://v/name> "the same IRI"',
+        f"<http://{other}/1> {SAME} <http://{one}/1>",
+        f"<http://{other}/2> {SAME} <http://{one}/2>",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("keep", "one", "other"), [("target", "b", "a"), ("source", "a", "b")])
+def test_every_statement_is_kept_once_under_one_name(run: Path, keep: str, one: str, other: str) -> None:
+    out = run.parent / "merged.nt"
+    done = CliRunner().invoke(app, ["merge", str(run), "--out", str(out), "--keep", keep])
+    assert done.exit_code == 0, done.output
+    assert statements(out) == expected(one, other)
+    assert done.stdout.startswith("2 linked pairs, 6 triples and 7 literals written to ")
+
+
+def test_turtle_says_the_same(run: Path) -> None:
+    merge(run, run.parent / "merged.ttl")
+    assert statements(run.parent / "merged.ttl", RdfFormat.TURTLE) == expected("b", "a")
+
+
+def test_blank_nodes_of_the_two_graphs_stay_apart(run: Path) -> None:
+    merge(run, run.parent / "merged.nt")
+    nodes = {str(quad.subject) for quad in parse(path=str(run.parent / "merged.nt"), format=RdfFormat.N_TRIPLES)}
+    assert len([node for node in nodes if node.startswith("_:")]) == 2
+
+
+def test_quads_name_the_graph_of_each_statement(run: Path) -> None:
+    merge(run, run.parent / "merged.nq")
+    found = statements(run.parent / "merged.nq", RdfFormat.N_QUADS)
+    first, second = (f"<{(run.parent / name).as_uri()}>" for name in ("a.nt", "b.nt"))
+    assert found[f'<http://b/1> <http://v/name> "Eins"@de {first}'] == 1
+    assert found[f'<http://b/1> <http://w/name> "Uno" {second}'] == 1
+    assert found[f'<http://b/1> <http://v/name> "One" {first}'] == 1
+    assert found[f'<http://b/1> <http://v/name> "One" {second}'] == 1
+    assert found[f"<http://a/1> {SAME} <http://b/1> DEFAULT"] == 1
+    assert sum(found.values()) == 7 + 7 + 2
+
+
+def test_a_table_has_both_side_by_side(run: Path) -> None:
+    out = run.parent / "table.csv"
+    done = CliRunner().invoke(app, ["merge", str(run), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    header, *rows = csv.reader(io.StringIO(out.read_text()))
+    assert header[:3] == ["source", "target", "confidence"]
+    assert set(header[3:]) == {
+        "target.age", "source.name", "target.http://v/name", "target.http://w/name", "source.size", "target.size",
+    }  # fmt: skip
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [(row["source"], row["target"], row["confidence"]) for row in table[:2]] == [
+        ("http://a/1", "http://b/1", "0.9"), ("http://a/2", "http://b/2", "0.75"),
+    ]  # fmt: skip
+    assert table[0]["source.name"] == "Eins | One"
+    assert table[0]["target.http://w/name"] == "Uno"
+    assert table[1]["source.name"] == ""
+    alone = [(row["source"], row["target"]) for row in table[2:]]
+    assert alone == [
+        ("_:n", ""), ("http://a/3", ""), ("http://both", ""), ("", "_:n"), ("", "http://b/4"), ("", "http://both"),
+    ]  # fmt: skip
+    assert table[6]["target.age"] == "7"
+    assert all(row["confidence"] == "" for row in table[2:])
+    merge(run, run.parent / "table.parquet")
+    columns = pq.read_table(run.parent / "table.parquet")
+    assert columns.column_names == header
+    assert [value or "" for value in columns["source.name"].to_pylist()] == [row["source.name"] for row in table]
+
+
+def test_seeds_are_links_and_names_need_not_be_iris_in_a_table(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        rows = [f"{side}{number}\tname\tnumber {number}, {side}\tliteral" for number in range(3)]
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail\tkind", *rows]) + "\n")
+    (tmp_path / "seeds.tsv").write_text("a2\tb2\n")
+    paths = {
+        name: str(tmp_path / f"{file}.tsv") for name, file in (("source", "a"), ("target", "b"), ("seeds", "seeds"))
+    }
+    run = finished_run(tmp_path, [("a1", "b1", 0.8)], **paths)
+    merge(run, tmp_path / "table.csv")
+    header, *rows = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
+    assert header == ["source", "target", "confidence", "source.name", "target.name"]
+    assert rows == [
+        ["a1", "b1", "0.8", "number 1, a", "number 1, b"],
+        ["a2", "b2", "1", "number 2, a", "number 2, b"],
+        ["a0", "", "", "number 0, a", ""],
+        ["", "b0", "", "", "number 0, b"],
+    ]
+    with pytest.raises(InputError, match=r"merged\.nt cannot be written as N-Triples: found 'b1', expected an IRI"):
+        merge(run, tmp_path / "merged.nt")
+    assert not (tmp_path / "merged.nt").exists()
+
+
+def test_what_cannot_be_merged_is_said(run: Path) -> None:
+    with pytest.raises(InputError, match=r"found the suffix '\.xlsx', expected one of \.nt, "):
+        merge(run, run.parent / "merged.xlsx")
+    (run.parent / "a.nt").write_text('<http://a/9> <http://v/name> "Nine" .\n')
+    with pytest.raises(InputError, match="the source graph has no 'http://a/1', which the run linked"):
+        merge(run, run.parent / "merged.nt")
+    (run / "candidates.tsv").unlink()
+    with pytest.raises(InputError, match="holds no finished run"):
+        merge(run, run.parent / "merged.nt")

@@ -1,5 +1,13 @@
 """Valid files for the fuzzer to break."""
 
+import datetime
+import io
+import sqlite3
+from contextlib import closing
+
+import pyarrow as pa
+from openpyxl import Workbook
+
 RDF_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE rdf:RDF [<!ENTITY xsd "http://www.w3.org/2001/XMLSchema#">]>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://example.org/">
@@ -60,3 +68,93 @@ measure = "csls"
 [run]
 source = "a"
 """
+OBO = """format-version: 1.2
+ontology: ex
+
+[Term]
+id: EX:1
+name: one {note="x"}
+synonym: "uno" EXACT [db:x]
+is_a: EX:2 ! two
+relationship: part_of EX:2
+
+[Term]
+id: EX:2
+name: two
+"""
+FUNCTIONAL = """Prefix(:=<http://example.org/>)
+Prefix(rdfs:=<http://www.w3.org/2000/01/rdf-schema#>)
+Ontology(<http://example.org/o>
+Declaration(Class(:A))
+SubClassOf(:A ObjectSomeValuesFrom(:p :B))
+AnnotationAssertion(rdfs:label :A "a"@en))
+"""
+OWL_XML = """<?xml version="1.0"?>
+<Ontology xmlns="http://www.w3.org/2002/07/owl#" ontologyIRI="http://example.org/o">
+<SubClassOf><Class IRI="http://example.org/A"/><Class IRI="http://example.org/B"/></SubClassOf>
+</Ontology>
+"""
+MANCHESTER = """Prefix: : <http://example.org/>
+Ontology: <http://example.org/o>
+Class: :B
+Class: :A
+    SubClassOf: :B
+"""
+RECORDS = """{"id": "a", "size": 1, "in": {"city": "Zürich", "at": [1.5, 2]}, "knows": ["b", "c"]}
+{"id": "b", "size": "two", "in": null, "open": true}
+{"id": "c", "parts": [{"x": 1}, {"x": 2}]}
+"""
+DATABASE = """
+PRAGMA page_size = 512;
+CREATE TABLE country (code TEXT PRIMARY KEY, title TEXT);
+CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT, country TEXT REFERENCES country(code), size, photo BLOB);
+INSERT INTO country VALUES ('CH', 'Switzerland'), ('FR', 'France');
+INSERT INTO city VALUES (1, 'Zürich', 'CH', 1, x'ff'), (2, 'Paris', 'FR', 2.5, NULL), (3, '天', 'FR', 'x', NULL);
+"""
+
+
+def read_only(suffix: str) -> bytes:
+    """A file of a format that nothing here writes."""
+    texts = {".obo": OBO, ".ofn": FUNCTIONAL, ".owx": OWL_XML, ".omn": MANCHESTER}
+    texts |= {".jsonl": RECORDS, ".ndjson": RECORDS, ".json": f"[{','.join(RECORDS.splitlines())}]"}
+    if suffix in texts:
+        return texts[suffix].encode()
+    return {
+        **dict.fromkeys((".sqlite", ".sqlite3", ".db"), _database),
+        ".xlsx": _workbook,
+        ".arrow": lambda: _arrow(stream=True),
+        **dict.fromkeys((".feather", ".ipc"), _arrow),
+    }[suffix]()
+
+
+def _database() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as opened:
+        opened.executescript(DATABASE)
+        return opened.serialize()
+
+
+def _workbook() -> bytes:
+    book = Workbook()
+    for name in ("one", "two"):
+        sheet = book.create_sheet(name)
+        for row in (["id", "name", "day", "one"], ["a", "é", datetime.date(2020, 1, 2), "a"], ["b", 2.5, None, "b"]):
+            sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def _arrow(*, stream: bool = False) -> bytes:
+    table = pa.table(
+        {
+            "id": ["a", "b"],
+            "in": [{"city": "Zürich"}, None],
+            "knows": [["b"], []],
+            "kind": pa.array(["x", "y"]).dictionary_encode(),
+            "day": [datetime.date(2020, 1, 2), None],
+        }
+    )
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) if stream else pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()

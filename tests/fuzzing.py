@@ -16,7 +16,7 @@ from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader,
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
-from fuzz_seeds import ALIGNMENT, FOREIGN_SSSOM, IDS, OPENEA, RDF_XML, SETTINGS
+from fuzz_seeds import ALIGNMENT, FOREIGN_SSSOM, IDS, OPENEA, RDF_XML, SETTINGS, read_only
 
 SECONDS = 5.0  # that one case may take
 NAMES = [f"http://example.org/{name}" for name in ("Zürich", "b%20c", "天", "d")]
@@ -138,15 +138,18 @@ def _settings() -> list[Subject]:
 
 
 def _written(contract: type[Format], attribute: str, write: Callable[[Format, Path], None]) -> dict[str, bytes]:
-    """A file for each suffix, plain and compressed, written by the formats that fulfil a contract."""
+    """A file for each suffix, plain and compressed, written by the formats that fulfil a contract, or by hand."""
     files = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in plugins.names("formats"):
             plugin = plugins.find("formats", name, Format)()
             if not isinstance(plugin, contract):
                 continue
-            assert isinstance(plugin, (GraphWriter, PairWriter)), f"{name} needs a file to break"
             for suffix in getattr(plugin, attribute):
+                if not isinstance(plugin, (GraphWriter, PairWriter)):
+                    content = read_only(suffix)
+                    files |= {f"{name}{suffix}": content, f"{name}{suffix}.gz": gzip.compress(content, mtime=0)}
+                    continue
                 for ending in (suffix, f"{suffix}.gz"):
                     path = Path(folder) / f"{name}{ending}"
                     write(plugin, path)

@@ -16,6 +16,7 @@ from emea.contracts import (
     Encoder,
     Format,
     GraphReader,
+    GraphServer,
     PairReader,
     Plugin,
     Progress,
@@ -267,7 +268,7 @@ def test_format_says_what_it_is_and_does_something(name: str) -> None:
     plugin = plugins.find("formats", name, Format)
     assert plugin.description
     assert "\n" not in plugin.description
-    assert issubclass(plugin, (GraphReader, PairReader, TaskReader, AlignmentWriter))
+    assert issubclass(plugin, (GraphReader, GraphServer, PairReader, TaskReader, AlignmentWriter))
     assert isinstance(plugin(), Format)
 
 

@@ -101,7 +101,11 @@ def serving(store: Store) -> Iterator[Endpoint]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A client may leave before it has everything."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     endpoint.address = f"http://127.0.0.1:{server.server_port}/sparql"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,6 +1,7 @@
 """SPARQL endpoints: pages, faults, caching and queries against a real store behind a web server."""
 
 import http.client
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -325,15 +326,32 @@ def test_a_password_is_not_sent_on(people: Endpoint) -> None:
         assert all("Authorization" not in each for each in other.requests)
 
 
-def test_a_statement_that_is_not_valid_is_one_sentence(people: Endpoint) -> None:
-    row = {
-        "s": {"type": "uri", "value": "a b"},
-        "p": {"type": "uri", "value": "a:p"},
-        "o": {"type": "literal", "value": ""},
-    }
-    people.faults = [lambda *_: Reply(sparql.json.dumps({"results": {"bindings": [row]}}).encode(), sparql.RESULTS)]
-    people.always = lambda *_: Reply(b'{"results": {"bindings": []}}', sparql.RESULTS)
-    with pytest.raises(InputError, match=r"graph\.nt\.gz, line 1: .*expected N-Triples$"):
+def bindings(*subjects: object) -> Reply:
+    """Results with these subjects."""
+    end = {"p": {"type": "uri", "value": "a:p"}, "o": {"type": "literal", "value": "x"}}
+    return Reply(
+        json.dumps({"results": {"bindings": [{"s": each, **end} for each in subjects]}}).encode(), sparql.RESULTS
+    )
+
+
+def test_a_statement_that_is_not_valid_is_one_sentence_or_skipped(people: Endpoint) -> None:
+    people.faults = [lambda *_: bindings({"type": "uri", "value": "a b"}, {"type": "uri", "value": "a:b"})]
+    people.always = lambda *_: bindings()
+    with pytest.raises(InputError, match=r"graph\.nt\.gz, line 1: "):
+        read_graph(people.address)
+    graph = read_graph(people.address, Reading(lenient=True))
+    assert graph.entities.to_pylist() == ["a:b"]
+    assert any("1 " in note and "skipped" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize(
+    "subject", [None, 7, {}, {"type": "uri"}, {"type": "uri", "value": 7}, {"type": [], "value": []}]
+)
+def test_rows_that_are_no_statements_are_one_sentence(people: Endpoint, subject: object) -> None:
+    people.always = lambda *_: bindings(subject)
+    with pytest.raises(
+        InputError, match=r"found a row without type or value, expected application/sparql-results\+json$"
+    ):
         read_graph(people.address)
 
 

@@ -27,7 +27,6 @@ class Arrow(TableReader):
         """The table, named like the file."""
         with _opened(path) as (schema, batches):
             table = pa.Table.from_batches(batches, schema)
-            table.validate(full=True)
         return {path.name.partition(".")[0]: table}
 
 
@@ -51,6 +50,7 @@ def _limited(batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.Recor
     """The batches, as long as they do not expand too far."""
     packed, expanded = path.stat().st_size, 0
     for batch in batches:
+        batch.validate(full=True)  # before anything is done with it: broken offsets would point out of memory
         expanded += batch.nbytes
         if expands_too_far(expanded, packed):
             found = f"more than {expanded:,} bytes of data in {packed:,} bytes"

@@ -129,7 +129,11 @@ class _Fetch:
         if self.question.accept == RESULTS:
             rows = self._shrinking(start, _rows)
             self._refuse_again(start, rows)
-            lines = [self._line(row, start) for row in rows]
+            try:
+                lines = [self._line(row, start) for row in rows]
+            except (KeyError, TypeError, AttributeError) as error:
+                shown = without_password(self.address)
+                raise InputError(f"{shown}: found a row without type or value, expected {RESULTS}") from error
             return self.pages.add(start, start + len(rows), lines).end, not rows
         lines = self._shrinking(start, _triples)
         self._refuse_again(start, lines)

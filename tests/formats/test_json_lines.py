@@ -99,3 +99,11 @@ def test_bad_files_are_refused(tmp_path: Path, name: str, content: str | bytes, 
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message):
         read_graph(path)
+
+
+def test_json_beside_tables_describes_them(tmp_path: Path) -> None:
+    (tmp_path / "city.jsonl").write_text('{"id": "b", "name": "Bern"}')
+    (tmp_path / "land.csv").write_text("id,name\nCH,Switzerland\n")
+    (tmp_path / "datapackage.json").write_text('{"resources": []}')
+    (tmp_path / "~$open.xlsx").write_bytes(b"")
+    assert read_graph(tmp_path).entities.to_pylist() == ["city", "city/b", "land", "land/CH"]

@@ -14,6 +14,9 @@ from emea.errors import InputError
 from emea.formats._files import suffix
 from emea.formats._wide import TableReader, rows_graph
 
+DESCRIBING = ".json"  # beside tables, such a file is about them
+PASSING = (".", "~$")  # how files begin that are hidden, or there while a workbook is open
+
 
 class Folder(TableReader):
     """Each file of a folder is a table, named like the file."""
@@ -27,7 +30,9 @@ class Folder(TableReader):
         readers = (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
         known = {ending: each for each in readers if isinstance(each, TableReader) for ending in each.suffixes}
         found: dict[str, pa.Table] = {}
-        for file in sorted(each for each in path.iterdir() if each.is_file() and suffix(each) in known):
+        del known[DESCRIBING]
+        files = (each for each in path.iterdir() if each.is_file() and not each.name.startswith(PASSING))
+        for file in sorted(each for each in files if suffix(each) in known):
             for name, table in known[suffix(file)].read_tables(file).items():
                 if name in found:
                     raise InputError(f"{path}: found two tables named {name}, expected distinct names of files")

@@ -15,6 +15,69 @@ RDF_XML = """<?xml version="1.0" encoding="UTF-8"?>
     <e:size rdf:datatype="&xsd;int">3</e:size><e:in><rdf:Description rdf:nodeID="x"/></e:in></e:City>
 </rdf:RDF>
 """
+RDF = {  # graphs that nobody here writes, and syntax that our writers do not use
+    "terms.obo": """format-version: 1.2
+ontology: t
+idspace: FOO http://foo.org/
+
+[Term]
+id: X:1
+name: hand \\{left\\} ! a comment
+def: "What is \\"held\\"." [PMID:1]
+synonym: "manus" EXACT [PMID:2]
+xref: Y:5 "described"
+is_a: FOO:2 {source="x"} ! limb
+relationship: part_of X:3
+property_value: created "2001" xsd:integer
+is_obsolete: true
+
+[Typedef]
+id: part_of
+xref: BFO:0000050
+is_transitive: true
+""",
+    "terms.ofn": """Prefix(:=<http://example.org/>)
+Prefix(rdfs:=<http://www.w3.org/2000/01/rdf-schema#>)
+Ontology(<http://example.org/onto>
+Declaration(Class(:Hand))
+AnnotationAssertion(rdfs:label :Hand "hand \\"left\\""@en)
+SubClassOf(:Hand ObjectSomeValuesFrom(:partOf :Arm))
+)
+""",
+    "terms.owl": """<?xml version="1.0"?>
+<!DOCTYPE Ontology [ <!ENTITY e "http://example.org/" > ]>
+<Ontology xmlns="http://www.w3.org/2002/07/owl#" xml:base="http://example.org/" ontologyIRI="http://example.org/onto">
+<Prefix name="rdfs" IRI="http://www.w3.org/2000/01/rdf-schema#"/>
+<SubClassOf><Class IRI="&e;Hand"/><Class IRI="&e;Limb"/></SubClassOf>
+<AnnotationAssertion><AnnotationProperty abbreviatedIRI="rdfs:label"/><IRI>&e;Hand</IRI>
+<Literal xml:lang="en">hand</Literal></AnnotationAssertion>
+</Ontology>
+""",
+    "terms.omn": """Prefix: : <http://example.org/>
+Ontology: <http://example.org/onto>
+
+ObjectProperty: :partOf
+
+Class: :Hand
+    SubClassOf: :Limb, :partOf some :Arm
+""",
+    "named.trig": """@prefix : <http://example.org/> .
+:a :b :c , [ :d ( 1 2.0 ) ] .
+:g { :a :b "x"@en }
+GRAPH _:h { :a :b '''x
+y'''^^:t . }
+""",
+    "rules.n3": "@prefix : <a:> .\n{ :a :b :x } => { :c :d :e } .\n:a is :b of :c . :a!:b^:c :d :e .\n",
+    "page.jsonld": """{"@context": ["https://schema.org", {"x": {"@id": "a:x", "@context": {"y": "a:y"}}}], "@graph": [
+{"@type": "Person", "name": "Ada", "birthDate": "1815-12-10", "x": {"y": [1, 2.5]}},
+{"@id": "a:b", "name": {"@list": [true, {"@value": "z", "@language": "en"}]}, "@reverse": {"a:p": {"@id": "a:c"}}}]}
+""",
+}
+FAULTY = {  # to be read leniently
+    "faulty.ttl": '@prefix : <a:> .\n:a :b <a:[> , "x"@abcdefghi , [ :c :d ] ; :e :f .\n:g :h "open .\n:i :j :k .\n',
+    "faulty.rdf": RDF_XML.replace("&xsd;int", "&xsd;[").replace('"de"', '"d"').replace('Zürich"', 'Z"'),
+    "faulty.nq": "<a:a> <a:p> <a:[> .\n<a> <a:p> <a:b> .\n_:a <a:p> <a:b> .\n<a:a> <a:p> <a:c> <a:g> .\n",
+}
 ALIGNMENT = """<?xml version='1.0' encoding='iso-8859-1'?>
 <rdf:RDF xmlns='http://knowledgeweb.semanticweb.org/heterogeneity/alignment#'
   xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><Alignment><xml>yes</xml><level>0</level><type>**</type>

@@ -12,11 +12,11 @@ import pyarrow as pa
 import torch
 
 from emea import plugins, settings
-from emea.contracts import Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, Reading
+from emea.contracts import PLAIN, Choice, Format, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
-from fuzz_seeds import ALIGNMENT, FOREIGN_SSSOM, IDS, OPENEA, RDF_XML, SETTINGS, read_only
+from fuzz_seeds import ALIGNMENT, FAULTY, FOREIGN_SSSOM, IDS, OPENEA, RDF, RDF_XML, SETTINGS, read_only
 
 SECONDS = 5.0  # that one case may take
 NAMES = [f"http://example.org/{name}" for name in ("Zürich", "b%20c", "天", "d")]
@@ -106,7 +106,11 @@ def _graphs() -> list[Subject]:
     files["node.ttl"] = b"@prefix : <http://example.org/> .\n:a :p [ :q ( 1 2.0 true ) ] , '''x\ny'''@en-GB .\n"
     files["latin.rdf"] = RDF_XML.replace("UTF-8", "windows-1252").encode("cp1252")
     files["wide.owl"] = RDF_XML.replace("UTF-8", "UTF-16").encode("utf-16")
+    files |= {name: text.encode() for name, text in RDF.items()}
     found = [Subject(f"graph {name}", {name: files[name]}, _graph_reader(name)) for name in sorted(files)]
+    for name, text in (RDF | FAULTY).items():
+        lenient = _graph_reader(name, Reading(lenient=True))
+        found.append(Subject(f"lenient {name}", {name: text.encode()}, lenient))
     found += [Subject(f"convert {name}", {name: files[name]}, _converter(name, "csv")) for name in sorted(files)]
     quads = {"named.nq": files["named.nq"]}
     return [*found, Subject("named graph", quads, lambda folder: read_graph(folder / "named.nq", Reading(graph="a:g")))]
@@ -181,8 +185,8 @@ def small_pairs() -> pa.Table:
     return pa.table({"source": names, "target": names, "weight": weights, "excluded": [False, True, False]})
 
 
-def _graph_reader(name: str) -> Callable[[Path], object]:
-    return lambda folder: read_graph(folder / name)
+def _graph_reader(name: str, reading: Reading = PLAIN) -> Callable[[Path], object]:
+    return lambda folder: read_graph(folder / name, reading)
 
 
 def _pair_reader(name: str) -> Callable[[Path], object]:

@@ -175,11 +175,24 @@ def test_instances_of_obo_are_left_out_and_counted(tmp_path: Path) -> None:
     assert f"{path}: 1 instance was left out; terms and relations are read" in read_graph(path).notes
 
 
-@pytest.mark.parametrize("content", [b"[Term]\nid: X:1\nname: \xe9\n", b"[Foo]\nid: X:1\n", b"junk", b"\x00"])
+@pytest.mark.parametrize("content", [b"[Foo]\nid: X:1\n", b"junk", b"\x00"])
 def test_what_is_not_obo_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "parts.obo").write_bytes(content)
     with pytest.raises(InputError, match=r"parts\.obo"):
         read_graph(tmp_path / "parts.obo")
+
+
+def test_bytes_that_are_not_utf_8_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "parts.obo"
+    path.write_bytes(TERMS.replace("Seen often.", "Déjà vu.").encode("latin-1"))
+    with pytest.raises(
+        InputError, match=r"line 11: found 'comment: .*', with byte 0xe9, expected UTF-8 in OBO; --lenient"
+    ):
+        read_graph(path)
+    graph = read_graph(path, Reading(lenient=True))
+    assert {row[1] for row in statements(read_graph(written(tmp_path, TERMS, "whole.obo"))) - statements(graph)} == {
+        f"{RDFS}comment"
+    }
 
 
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,12 +96,20 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     if chosen.method == EMEA:
         needed = estimate(prepared, chosen)
         if job.long.dry_run:
+            needed = replace(needed, seconds=needed.seconds + _since_start())  # reading would take the same again
             _show.show_estimate(needed, chosen, as_json=job.output.as_json)
             return None
         chosen = fitted(chosen, needed)
     elif job.long.dry_run:
         raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
     return _run(job, prepared, chosen, reference)
+
+
+def _since_start() -> float:
+    """Seconds since this process was started."""
+    import psutil
+
+    return time.time() - psutil.Process().create_time()
 
 
 def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: bool = False) -> None:

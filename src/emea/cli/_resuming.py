@@ -31,9 +31,10 @@ def refuse_overwriting(folder: Path, *, force: bool) -> None:
     settings = read_config(folder / SETTINGS)
     if settings.get("method", EMEA) != EMEA:
         raise SettingsError(f"{folder} holds an interrupted run; start over with --force")
-    reached = f"round {rounds_done(folder)} of {settings['em']['rounds']}"
+    rounds = settings.get("em", {}).get("rounds", "?")
     raise SettingsError(
-        f"{folder} holds an interrupted run ({reached}); continue with --resume, or start over with --force"
+        f"{folder} holds an interrupted run (round {rounds_done(folder)} of {rounds}); "
+        "continue with --resume, or start over with --force"
     )
 
 

@@ -38,11 +38,15 @@ class Stanzas:
             first, *others = _parts(data)
             self.header = [clause for line in self._rescued_header(first) for clause in line]
             self.stanzas = list(Salvage(lambda text: self._parsed(text)[1], self._rescued).read(others))
-        except OSError as error:
-            raise InputError(f"{path}: {one_line(str(error))}; expected text in UTF-8") from error
 
     def _parsed(self, data: bytes) -> tuple[list[Any], list[Any]]:
         """The header and the stanzas in a text."""
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            line, found = data.count(b"\n", 0, error.start), data[error.start]
+            text = data.splitlines()[line].decode(errors="replace")
+            raise SyntaxError(f"with byte 0x{found:02x}, expected UTF-8", (None, line + 1, None, text)) from error
         found = self._iterate(io.BytesIO(data), ordered=True, threads=1)
         return list(found.header()), list(found)
 

@@ -25,7 +25,11 @@ NONE_UNIT = 0.1  # change of "none", in similarity, that the prior rates like a 
 
 @dataclass(frozen=True)
 class Scale:
-    """How similarities become probabilities."""
+    """How similarities become probabilities.
+
+    Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
+    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness.
+    """
 
     sharpness: float  # (ω₁ − ω₂)/τ of eq. 1–2
     none: float  # the similarity at which a counterpart is no better than "none"; LOWEST: "none" is not an answer
@@ -102,9 +106,6 @@ def fit_scale(
 ) -> Scale:
     """The sharpness under which held-out pairs are most probable (eq. 3), both ways or from source to target; then the
     value of "none", chosen so that these pairs are found, but "none" would be found if their counterparts were missing.
-
-    Eq. 1–2 have four parameters, Pr(y_e = e') ∝ exp((ω₁·s + ω₂·(max s − s) + ω₀)/τ), of which ω₀ cancels in the
-    normalisation, and so does ω₂·max s: only (ω₁ − ω₂)/τ is left, here called sharpness.
 
     It is not known which entities have a counterpart, but a held-out pair teaches both cases: it is found with
     probability p, and if it were missing, "none" would have m = p(none) / (1 − p). The fit minimises

@@ -16,7 +16,7 @@ from emea.formats import read_graph, read_pair_names
 from emea.settings import load
 from fuzzing import SECONDS, Subject, mutate, run_case, subjects
 
-CASES = 400
+CASES = 600
 MEMORY = 500 << 20  # bytes that all cases together may use beyond what was used before
 
 

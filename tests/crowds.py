@@ -54,7 +54,7 @@ class Crowd:
 
 
 def people(count: int, draw: random.Random) -> list[Person]:
-    """Invent people; one in eight lives with the one before, and has the same family name, address and phone."""
+    """Invent people; one in twenty lives with the one before, and has the same family name, address and phone."""
     found: list[Person] = []
     for _ in range(count):
         person = {
@@ -64,7 +64,7 @@ def people(count: int, draw: random.Random) -> list[Person]:
             "phone": f"{draw.randrange(200, 999)} {draw.randrange(100_000, 999_999)}",
             "town": draw.choice(TOWNS),
         }
-        if found and draw.random() < 1 / 8:
+        if found and draw.random() < 1 / 20:
             kept = {name: found[-1][name] for name in ("address", "phone", "town")}
             person = {**person, **kept, "name": f"{draw.choice(FIRST)} {found[-1]['name'].split()[1]}"}
         found.append(person)

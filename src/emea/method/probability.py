@@ -111,8 +111,7 @@ def fit_scale(
     probability p, and if it were missing, "none" would have m = p(none) / (1 − p). The fit minimises
     Σ π·(1 − p)² + (1 − π)·(1 − m)², where π is the share of entities that seemed to have a counterpart in the last
     round. With few pairs, both values stay near the typical ones. The fit uses the nearest candidates only, which hold
-    nearly all of the probability mass. Where nothing competes, nothing else would be found if a counterpart were
-    missing, and "none" stays as it was.
+    nearly all of the probability mass. Where nothing competes, pairs cannot teach what "none" is worth.
     """
     near = nearest_only(candidates, settings.fit_candidates)
     row = lookup(near.keys(), held_out.keys(near.targets))
@@ -123,11 +122,11 @@ def fit_scale(
 
     def believed_at(scale: Scale) -> tuple[Counterparts, Tensor]:
         believed = competition.seen(counterparts(near, scale, settings, pairs, competition))
-        return believed, believed.confidence if both_ways else believed.forward
+        return believed, (believed.confidence if both_ways else believed.forward)[row]
 
     def surprise(log_sharpness: float) -> float:
-        _, found = believed_at(replace(last, sharpness=math.exp(log_sharpness)))
-        return -float(torch.log(found[row].clamp(min=UNLIKELY)).sum())
+        found = believed_at(replace(last, sharpness=math.exp(log_sharpness)))[1]
+        return -float(torch.log(found.clamp(min=UNLIKELY)).sum())
 
     scale = last
     if settings.sharpness is None:
@@ -138,13 +137,18 @@ def fit_scale(
 
     def error(none: float) -> float:
         believed, found = believed_at(replace(scale, none=none))
-        found = found[row].clamp(max=1 - UNLIKELY)
-        nones = (believed.source_none[near.source[row]], believed.target_none[near.target[row]])
-        sides = [side for side, once in zip(nones, competition, strict=True) if once]
-        missed = (torch.stack(sides[: 1 + both_ways]) / (1 - found)).clamp(max=1.0).mean(0)
+        nones, found = _nones(believed, row, competition)[: 1 + both_ways], found.clamp(max=1 - UNLIKELY)
+        missed = (nones / (1 - found)).clamp(max=1.0).mean(0)
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
     return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
+
+
+def _nones(believed: Counterparts, rows: Tensor, competition: Competition) -> Tensor:
+    """Mass of "none" of the entities of some pairs, on the sides that compete, [sides, rows]."""
+    pairs = believed.candidates[rows]
+    sides = zip((believed.source_none[pairs.source], believed.target_none[pairs.target]), competition, strict=True)
+    return torch.stack([side for side, once in sides if once])
 
 
 def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:

@@ -187,7 +187,7 @@ def test_exclusions_are_not_links(tmp_path: Path) -> None:
         read_known(tmp_path / "pairs.tsv", source, graph_of(["x"]))
 
 
-def test_every_reader_of_files_has_a_writer() -> None:
+def test_every_reader_of_files_has_a_writer_but_those_of_ontologies() -> None:
     for each in FORMATS:
-        assert isinstance(each, GraphReader) == isinstance(each, GraphWriter)
+        assert isinstance(each, GraphReader) == (isinstance(each, GraphWriter) or type(each).__name__ in ("OBO", "OWL"))
         assert isinstance(each, PairReader) == isinstance(each, PairWriter)

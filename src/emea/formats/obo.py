@@ -29,7 +29,7 @@ PREFIXES = {
     "foaf": "http://xmlns.com/foaf/0.1/",
     "oboInOwl": OIO,
 }
-SAFE = "!$&'()*+,-./:;=?@_~%"  # besides letters and digits, what may stand in the end of an IRI
+SAFE = "!$&'()*+,-./:;=?@_~"  # besides letters and digits, what may stand in the end of an IRI
 TERM, RELATION = "TermFrame", "TypedefFrame"  # kinds by name: fastobo is imported only where it is needed
 PREFIXED, UNPREFIXED, URL = "PrefixedIdent", "UnprefixedIdent", "Url"
 VALUES = {  # clauses with a value: where it is, and the attribute

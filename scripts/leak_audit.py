@@ -64,8 +64,8 @@ def test_sources_only(task: Task, truth: Links) -> Iterator[Task]:
     """Pseudo-label only the sources of test pairs."""
     choose = em.pseudo_labels
 
-    def chosen(*arguments: Any) -> Links:
-        found = choose(*arguments)
+    def chosen(*arguments: Any, **named: Any) -> Links:
+        found = choose(*arguments, **named)
         return found[torch.isin(found.source, truth.source.to(found.source.device))]
 
     with patch.object(em, "pseudo_labels", chosen):

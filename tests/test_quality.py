@@ -48,7 +48,8 @@ def melted(path: Path, to: Path) -> Path:
         out.write("head\trelation\ttail\tkind\n")
         for row in csv.DictReader(file):
             entity = row.pop("id")
-            out.writelines(f"{entity}\t{name}\t{value}\tliteral\n" for name, value in row.items() if value.strip())
+            told = ((name, " ".join(value.split())) for name, value in row.items())
+            out.writelines(f"{entity}\t{name}\t{value}\tliteral\n" for name, value in told if value)
     return to
 
 

@@ -145,6 +145,14 @@ def test_a_seed_leaves_its_target_to_the_other_duplicates() -> None:
     assert scored({*found} | {*seeds}, people.truth)[0] >= 0.95
 
 
+@pytest.mark.parametrize("cardinality", CARDINALITIES)
+def test_without_anything_to_link_there_are_no_links(cardinality: str) -> None:
+    people = crowd(10)
+    blank = [f"_:{place}" for place in range(len(people.owners[0]))]
+    unnamed = replace(people.task.source, entities=pa.array(blank, pa.large_string()))
+    assert linked(replace(people.task, source=unnamed), cardinality, *BRIEFLY)[1] == []
+
+
 @pytest.fixture(scope="module")
 def register() -> Crowd:
     """A register of 1,000 people, and some 3,000 records of seven in ten of them and of 250 others."""

@@ -251,7 +251,7 @@ class Candidates:
 class Counterparts:
     """Beliefs about the candidate pairs, both ways, with the mass of "none" of each entity.
 
-    Whatever an entity's candidates and "none" leave of 1 lies outside its candidates.
+    Whatever an entity's candidates and "none" leave of 1 lies outside its candidates, unless it may have several.
     """
 
     candidates: Candidates

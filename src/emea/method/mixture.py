@@ -1,7 +1,8 @@
 """A mixture of matched and unmatched pairs (Fellegi and Sunter 1969), estimated without any known pair.
 
-How evidence is distributed over unmatched pairs is read off the graphs: two entities of one graph are different ones.
-How it is distributed over matched pairs, and how many there are, follows by EM under "one counterpart or none".
+How evidence is distributed over unmatched pairs is read off the graphs: two entities of one graph are different ones,
+unless it may have duplicates. How it is distributed over matched pairs, and how many there are, follows by EM under
+"one counterpart or none", for those who may not have several.
 """
 
 from __future__ import annotations

@@ -113,3 +113,20 @@ def test_a_precision_is_promised_or_not(graphs: tuple[Path, Path], tmp_path: Pat
     assert "a precision of 0.01 cannot be promised" in " ".join(done.stderr.split())
     assert "1 random links, checked and right, would show it" in " ".join(done.stderr.split())
     assert (checks_for(0.95), checks_for(0.99)) == (59, 299)
+
+
+def test_known_pairs_may_repeat_entities_as_far_as_the_cardinality_allows(tmp_path: Path) -> None:
+    for side in "ab":
+        (tmp_path / f"{side}.nt").write_text("".join(f"<{side}:{n}> <p:in> <{side}:town> .\n" for n in range(4)))
+    (tmp_path / "seeds.tsv").write_text("a:0\tb:0\na:1\tb:0\n")
+    (tmp_path / "decisions.tsv").write_text("a:2\tb:0\na:3\tb:0\n")
+    files = [tmp_path / name for name in ("a.nt", "b.nt", "seeds.tsv")]
+    for refused in ("one-to-one", "one-to-many"):
+        with pytest.raises(InputError, match="b:0"):
+            read(*files, cardinality=refused)
+    task = read(*files, cardinality="many-to-one")
+    assert len(task.seeds) == 2
+    assert len(read_decisions(tmp_path / "decisions.tsv", task, "many-to-one").seeds) == 4
+    (tmp_path / "decisions.tsv").write_text("a:0\tb:1\n")
+    corrected = read_decisions(tmp_path / "decisions.tsv", task, "many-to-one").seeds
+    assert sorted(zip(corrected.source.tolist(), corrected.target.tolist(), strict=True)) == [(0, 1), (1, 0)]

@@ -85,7 +85,7 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     from emea.runs.estimate import estimate, fitted
 
     with noting(silent if job.output.quiet else warn):
-        task, reference, detected = job.inputs.read()
+        task, reference, detected = job.inputs.read(chosen.matching.cardinality)
     if job.truth is not None:
         reference = read_reference(job.truth, task)
     notes = (detected, *task.source.notes, *task.target.notes)

@@ -29,7 +29,16 @@ from emea.formats._addresses import without_password as without_password  # also
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
-from emea.formats._pairs import SKIPPED, is_excluded, recognised, to_exclusions, to_links, to_unmatched
+from emea.formats._pairs import (
+    MANY_TO_MANY,
+    ONE_TO_ONE,
+    SKIPPED,
+    is_excluded,
+    recognised,
+    to_exclusions,
+    to_links,
+    to_unmatched,
+)
 from emea.formats._selection import SELECTING, select
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
@@ -84,22 +93,24 @@ def _refuse_idle(reading: Reading, source: GraphReader | GraphServer, place: str
             raise SettingsError(f"found {option} for {place}, expected none: {source.description} have no such choice")
 
 
-def read_pairs(path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:
-    """The links in a file of pairs of names, or of ids for id files. Unless they need not be one-to-one, as those of a
-    reference, an entity with two counterparts is refused."""
-    return to_links(read_pair_names(path), path, source, target, one_to_one=one_to_one)
+def read_pairs(path: Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Links:
+    """The links in a file of pairs of names, or of ids for id files; an entity with more counterparts than the
+    cardinality allows is refused."""
+    return to_links(read_pair_names(path), path, source, target, cardinality)
 
 
-def read_known(path: Path, source: Graph, target: Graph) -> Task:
+def read_known(path: Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Task:
     """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart. A few
     pairs with unknown names are skipped with a warning."""
-    return _known(read_pair_names(path), path, source, target)
+    return _known(read_pair_names(path), path, source, target, cardinality)
 
 
-def _known(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Task:
+def _known(pairs: pa.Table, path: Path, source: Graph, target: Graph, cardinality: str) -> Task:
     pairs = recognised(pairs, path, source, target)
     said = pairs, path, source, target
-    return Task(source, target, to_links(*said), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said))
+    return Task(
+        source, target, to_links(*said, cardinality), exclusions=to_exclusions(*said), unmatched=to_unmatched(*said)
+    )
 
 
 def require_task(task: object) -> Task:
@@ -110,14 +121,17 @@ def require_task(task: object) -> Task:
     return task
 
 
-def read_decisions(path: str | Path, task: Task) -> Task:
+def read_decisions(path: str | Path, task: Task, cardinality: str = ONE_TO_ONE) -> Task:
     """The task with decisions about proposed links, from a file of pairs or from the folder of a run: right ones become
     seeds, and all of them teach how far to trust confidence. A decision takes precedence over a seed."""
     task, path = require_task(task), _decided_in(Path(location(path)))
-    known = read_known(path, task.source, task.target)
+    known = read_known(path, task.source, task.target, cardinality)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
-    kept = ~(torch.isin(task.seeds.source, right.source) | torch.isin(task.seeds.target, right.target))
-    kept &= ~torch.isin(task.seeds.keys(width), wrong.keys(width))
+    kept = ~torch.isin(task.seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
+    if cardinality.endswith("-to-one"):
+        kept &= ~torch.isin(task.seeds.source, right.source)
+    if cardinality.startswith("one-to-"):
+        kept &= ~torch.isin(task.seeds.target, right.target)
     kept &= ~(torch.isin(task.seeds.source, alone.source) | torch.isin(task.seeds.target, alone.target))
     return replace(
         task,
@@ -202,14 +216,20 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
     raise InputError(f"{folder}: found no known layout, expected one of: {known}")
 
 
-def read(source: Any, target: Any, seeds: Any = None, readings: tuple[Reading, Reading] = BOTH) -> Task:
+def read(
+    source: Any,
+    target: Any,
+    seeds: Any = None,
+    readings: tuple[Reading, Reading] = BOTH,
+    cardinality: str = ONE_TO_ONE,
+) -> Task:
     """The task of linking two graphs: files, addresses, or what `emea.graph` takes. The seeds, if given, are a file of
     pairs, a list of them, or a table with the columns source and target."""
     sides = zip((source, target), ("source", "target"), readings, strict=True)
     first, second = (opened(*side).graph for side in sides)
     if seeds is None or (isinstance(seeds, list | tuple) and not seeds):
         return Task(first, second, Links.empty())
-    return _known(*_pairs(seeds, "seeds"), first, second)
+    return _known(*_pairs(seeds, "seeds"), first, second, cardinality)
 
 
 def opened(data: Any, name: str, reading: Reading = PLAIN) -> Held:
@@ -235,7 +255,7 @@ def read_reference(pairs: Any, task: Task) -> Reference:
     """True links, sealed: for evaluation only. They are a file of pairs, a list of them, or a table with the columns
     source and target."""
     task = require_task(task)
-    return Reference(to_links(*_pairs(pairs, "reference"), task.source, task.target, one_to_one=False))
+    return Reference(to_links(*_pairs(pairs, "reference"), task.source, task.target, MANY_TO_MANY))
 
 
 def _pairs(given: Any, name: str) -> tuple[pa.Table, Path]:

@@ -19,6 +19,7 @@ from emea.formats._meant import meant
 OWL, SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 EQUAL = (OWL + "sameAs", SKOS + "exactMatch", OWL + "equivalentClass", OWL + "equivalentProperty")
 DIFFERENT = OWL + "differentFrom"
+ONE_TO_ONE, MANY_TO_MANY = "one-to-one", "many-to-many"
 SKIPPED = b"skipped"  # metadata key of a table of pairs: what else the file holds
 DECISION = "decision"  # the column in which a person says whether a pair is right
 UNDECIDED = "no decision"
@@ -172,9 +173,9 @@ def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> L
     return Links.build(sides[0], missing[0]) + Links.build(missing[1], sides[1])
 
 
-def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, *, one_to_one: bool = True) -> Links:
-    """The links in a pair reader's table, sorted, without duplicates; each entity may have only one counterpart, unless
-    the links need not be one-to-one."""
+def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Links:
+    """The links in a pair reader's table, sorted, without duplicates; an entity with more counterparts than the
+    cardinality allows is refused."""
     pairs = pairs.filter(pa.array(~is_excluded(pairs)))
     sources = _positions(pairs, "source", path, source, target)
     targets = _positions(pairs, "target", path, target, source)
@@ -184,8 +185,9 @@ def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, *, one_t
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
     rows = order[first]
-    if one_to_one:
+    if cardinality.endswith("-to-one"):
         _refuse_two_counterparts(pairs, rows, sources[first], path, ("source", "target"))
+    if cardinality.startswith("one-to-"):
         _refuse_two_counterparts(pairs, rows, targets[first], path, ("target", "source"))
     columns = (torch.from_numpy(column[first]) for column in (sources, targets, weights))
     return Links.build(*columns)

@@ -22,6 +22,9 @@ def usual_evidence(*, benchmark: bool) -> str:
     return "structure" if benchmark else "all"
 
 
+ONE_TO_ONE = "one-to-one"
+
+
 class Inputs(BaseModel):
     """The inputs of a run, as the table `run` of its settings.toml keeps them; paths are absolute."""
 
@@ -91,18 +94,19 @@ class Inputs(BaseModel):
         if isinstance(self.source, Path) and isinstance(self.target, Path) and self.source.samefile(self.target):
             raise InputError(f"{self.source} was given as source and as target, expected two graphs")
 
-    def read(self) -> tuple[Task, Reference | None, str | None]:
-        """The task, its sealed links if they are known, and one line on which layout a folder was found to have."""
+    def read(self, cardinality: str = ONE_TO_ONE) -> tuple[Task, Reference | None, str | None]:
+        """The task, its sealed links if they are known, and one line on which layout a folder was found to have. Known
+        pairs may repeat entities as far as the cardinality allows it."""
         self.check()
         with warnings.catch_warnings():
             if self.strict_seeds:
                 warnings.simplefilter("error", InputWarning)
             try:
-                return self._read()
+                return self._read(cardinality)
             except InputWarning as skipped:
                 raise InputError(f"{skipped}; --strict-seeds refuses that") from None
 
-    def _read(self) -> tuple[Task, Reference | None, str | None]:
+    def _read(self, cardinality: str) -> tuple[Task, Reference | None, str | None]:
         from emea.examples import read_example
         from emea.formats import read, read_decisions, read_task
 
@@ -116,9 +120,10 @@ class Inputs(BaseModel):
         else:
             assert self.source is not None
             assert self.target is not None
-            task = read(self.source, self.target, self.seeds, (self.source_reading, self.target_reading))
+            readings = self.source_reading, self.target_reading
+            task = read(self.source, self.target, self.seeds, readings, cardinality)
         if self.decisions is not None:
-            task = read_decisions(self.decisions, task)
+            task = read_decisions(self.decisions, task, cardinality)
         return task, reference, detected
 
     def table(self) -> dict[str, Any]:

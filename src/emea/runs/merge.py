@@ -22,7 +22,7 @@ from emea.formats._files import suffix, writing
 from emea.formats.rdf import RDF
 from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
-from emea.settings import read_config
+from emea.settings import load, read_config
 
 Side = Literal["source", "target"]
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
@@ -49,7 +49,7 @@ class Run:
         if not settings.exists() or not finished(folder):
             raise InputError(f"{folder} holds no finished run, expected the folder of one")
         inputs = Inputs.parse(read_config(settings, "run"), settings)
-        task, _, _ = inputs.read()
+        task, _, _ = inputs.read(load(config=settings).matching.cardinality)
         found = read_pair_names(folder / "alignment.tsv")
         ids = [_known(graph, found[side], side) for graph, side in ((task.source, "source"), (task.target, "target"))]
         seeds = [column.numpy() for column in task.seeds.columns]

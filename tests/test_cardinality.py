@@ -25,7 +25,6 @@ from emea.method.mixture import competing
 from emea.runs.checks import duplicates
 from emea.settings import MatchingSettings, load
 from test_matching import SMALL, beliefs_of, tables
-from test_quality import melted
 
 CARDINALITIES = ("one-to-one", "many-to-one", "one-to-many", "many-to-many")
 BRIEFLY = ("encoders.propagation.dimension=64", "encoders.propagation.paths=64", "em.rounds=1")
@@ -324,9 +323,7 @@ def test_graphs_without_duplicates_are_not_suspected(name: str, benchmark_data: 
         task = emea.read(folder / "person11.rdf", folder / "person12.rdf")
     else:
         folder = benchmark_data / "real" / name
-        sides = [next(folder.glob(f"{side}.*")) for side in ("source", "target")]
-        paths = [melted(path, tmp_path / f"{path.stem}.tsv") if path.suffix == ".csv" else path for path in sides]
-        task = emea.read(*paths)
+        task = emea.read(*(next(folder.glob(f"{side}.*")) for side in ("source", "target")))
     assert warnings_of(task) == []
 
 

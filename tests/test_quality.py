@@ -48,8 +48,7 @@ def melted(path: Path, to: Path) -> Path:
         out.write("head\trelation\ttail\tkind\n")
         for row in csv.DictReader(file):
             entity = row.pop("id")
-            told = ((name, " ".join(value.split())) for name, value in row.items())
-            out.writelines(f"{entity}\t{name}\t{value}\tliteral\n" for name, value in told if value)
+            out.writelines(f"{entity}\t{name}\t{value}\tliteral\n" for name, value in row.items() if value.strip())
     return to
 
 

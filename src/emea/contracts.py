@@ -6,7 +6,7 @@ Importing this module is cheap: torch and pyarrow are needed only for its annota
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
@@ -110,6 +110,29 @@ class Encoder(Plugin[SettingsT]):
             raise ValueError(f"{type(self).__name__} keeps no state")
 
 
+@dataclass(frozen=True)
+class Ground:
+    """One piece of what a rule says about a pair of entities; −1 stands for no number."""
+
+    said: float  # its share of the factor; those of all pieces add up to it
+    source: int = -1  # a neighbour of the source, or one of its values
+    target: int = -1
+    source_relation: int = -1  # that leads to it; the inverses follow after all relations
+    target_relation: int = -1
+    source_attribute: int = -1
+    target_attribute: int = -1
+    belief: float = 1.0  # that the neighbours are the same, or how alike the values are
+    relations: float = 1.0  # that one relation is contained in the other, or how often the attributes agree
+
+
+@dataclass(frozen=True, eq=False)
+class Grounded:
+    """What a rule says about a pair, piece by piece."""
+
+    pieces: tuple[Ground, ...]
+    factor: Callable[[Collection[int]], float]  # without the pieces of these numbers
+
+
 class Rule(Plugin[SettingsT]):
     """Measures how well each candidate pair agrees with what is believed about other entities (paper 4.2)."""
 
@@ -120,6 +143,11 @@ class Rule(Plugin[SettingsT]):
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', minus the same
         sum with y_e = none, for which g at e is 0; [pairs] or [pairs, indicators]."""
+
+    def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:  # noqa: ARG002 - by default none
+        """What the rule's factor of a pair, given as source and target, is made of under these beliefs; None for a rule
+        that cannot take its factor apart."""
+        return None
 
 
 class TwoSidedRule(Rule[SettingsT]):

@@ -78,6 +78,11 @@ class Edges:
         """The inverse of each relation."""
         return (relation + self.relations // 2) % self.relations
 
+    def leaving(self, head: int) -> tuple[list[int], list[int]]:
+        """Relations and tails of the edges of one entity."""
+        edges = slice(int(self.start[head]), int(self.start[head] + self.degree[head]))
+        return self.relation[edges].tolist(), self.tail[edges].tolist()
+
     @cached_property
     def joined(self) -> tuple[Tensor, Tensor, Tensor]:
         """Sorted keys of the pairs of entities that an edge joins; for each, its first edge and the number of edges."""

@@ -25,8 +25,8 @@ from emea.method.judge import judge, taught
 from emea.method.labelling import changed, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State
-from emea.method.rulebook import Rulebook
+from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of
+from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
 Watch = Callable[[Fitting], None]
@@ -52,6 +52,9 @@ def rounds(
             refined=verdict.refined,
             agreed=verdict.agreed,
             weights=verdict.weights,
+            considered=verdict.considered,
+            asked=verdict.asked,
+            said=verdict.said,
             state=state,
             final=final,
             fitting=proposal.seconds,
@@ -65,18 +68,21 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
     confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
     believed, absence, calibration = widen(last.agreed, last.believed), None, Calibration.none()
-    believed = Competition.of(settings.matching).seen(believed)
+    believed, grounds = Competition.of(settings.matching).seen(believed), grounds_of(last, settings)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
     if settings.judges and prepared.valued:
-        believed, absence = judge(prepared, believed, last.embeddings, settings)
+        believed, absence, judged = judge(prepared, believed, last.embeddings, settings)
+        grounds = replace(grounds, judged=judged)
     elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings)) is not None:
-        believed = found
+        believed, said = found
+        grounds = replace(grounds, taught=said)
     else:
         tried, first = last.state.trials, max(1, last.number - settings.probability.folds)  # round 0 says little
         calibration = Calibration(tried[tried[:, 0] >= first, 1:])
+        grounds = replace(grounds, line=calibration.line)
     alignment = match(believed, calibration, settings.matching)
-    return Outcome(prepared, settings, alignment, believed, last, absence)
+    return Outcome(prepared, settings, alignment, believed, last, absence, grounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +120,8 @@ class _Verdict:
     joint: Counterparts  # q_Θ · q*
     agreed: Counterparts  # q_Θ · q*ˢ
     weights: dict[str, float]  # Φ
+    asked: Counterparts  # what the rules were asked with in the last sweep
+    said: Said  # what they answered
 
 
 class _Loop:
@@ -192,7 +200,7 @@ class _Loop:
             refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
             joint = combine(considered, refined)  # q_Θ · q*, where the next sweep starts
         agreed = combine(considered, refined, settings.compatibility.last_say)
-        return _Verdict(considered, refined, joint, agreed, self.rules.named(weights))
+        return _Verdict(considered, refined, joint, agreed, self.rules.named(weights), seen, factors)
 
     def learn(self, verdict: _Verdict, proposal: _Proposal, lesson: _Lesson, state: State) -> tuple[State, bool]:
         """The state for the next round, with the pseudo-labels that follow from this one; and whether this was the

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Embeddings, Task
-from emea.evidence.comparison import UNKNOWN
+from emea.evidence.comparison import UNKNOWN, Fields
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.method.competition import Competition
+from emea.method.competition import Competition, things
+from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
 from emea.method.mixture import Estimate, Sample, competing, estimate
 from emea.method.rounds import Absence
@@ -28,27 +29,47 @@ REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
 def judge(
     prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: Settings
-) -> tuple[Counterparts, Absence]:
-    """The loop's beliefs, judged anew; and how many sources have no counterpart."""
+) -> tuple[Counterparts, Absence, Judged]:
+    """The loop's beliefs, judged anew; how many sources have no counterpart; and what pairs were judged by."""
     competition = Competition.of(settings.matching)
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
-    confidence = found.probability * np.where(found.speaking > 1, SUREST, LONE)
+    ceiling = np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
-    confidence[structural] = np.minimum(confidence[structural], sample.belief[structural])
-    confidence = _learned(confidence, sample, found, prepared.given.swap() if mirrored else prepared.given)
+    most = np.where(structural, sample.belief, 1.0)
+    calibration = _learned(sample, found, ceiling, prepared.given.swap() if mirrored else prepared.given)
+    confidence = np.minimum(found.probability * ceiling, most)
+    if calibration is not None:
+        confidence = calibration(torch.from_numpy(confidence)).numpy()
     undecided = np.isnan(sample.decided)
     pairs = sample.pairs[:, ::-1] if mirrored else sample.pairs
     beliefs = _beliefs(pairs[undecided], confidence[undecided], believed, embeddings)
-    return beliefs, _absence(sample, found, int(mirrored))
+    line = IDENTITY if calibration is None else calibration.line
+    grounds = _grounds(sample, found, ceiling, most, line, mirrored=mirrored)
+    return beliefs, _absence(sample, found, int(mirrored)), grounds
+
+
+def _grounds(
+    sample: Sample, found: Estimate, ceiling: np.ndarray, most: np.ndarray, line: Line, *, mirrored: bool
+) -> Judged:
+    """What the pairs were judged by, from the source to the target."""
+    pairs, fields, thing = sample.pairs, sample.fields, np.empty(0, dtype=np.int64)
+    if not any(sample.competition):  # and so never mirrored
+        thing = things(pairs, np.log(np.exp(found.odds.clip(-50, 30)).clip(1e-300)), sample.sizes)
+    if mirrored:
+        pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1])
+    by_field, steps = found.values.by_field, found.values.steps
+    return Judged(
+        pairs, found.said, by_field, steps, fields, ceiling, most, line, thing, sample.sizes[mirrored], mirrored
+    )
 
 
 def taught(
     prepared: Prepared, believed: Counterparts, embeddings: Embeddings, settings: Settings
-) -> Counterparts | None:
+) -> tuple[Counterparts, dict[tuple[int, int], float]] | None:
     """The loop's beliefs, none surer than decisions teach: a logistic regression on how well values and neighbours of
-    the decided pairs agree. None if there are too few decisions, or all are alike."""
+    the decided pairs agree; and what it says of each pair. None if there are too few decisions, or all are alike."""
     if not _teaches(prepared.given):
         return None
     from sklearn.linear_model import LogisticRegression  # here: it loads slowly, and few runs have decisions
@@ -64,7 +85,9 @@ def taught(
         if len(np.unique(right)) < 2:
             return None
         sure = LogisticRegression(max_iter=1000).fit(features[row], right).predict_proba(features)[:, 1]
-    return _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
+    beliefs = _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
+    said = zip(map(tuple, sample.pairs[undecided].tolist()), sure[undecided].tolist(), strict=True)
+    return beliefs, dict(said)
 
 
 def _sample(
@@ -81,16 +104,13 @@ def _sample(
     return compare(first, second, asked, competition), believed
 
 
-def _learned(confidence: np.ndarray, sample: Sample, found: Estimate, given: Task) -> np.ndarray:
-    """Confidence as decisions teach it."""
+def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) -> Calibration | None:
+    """Confidence as decisions teach it, if there are enough."""
     if not _teaches(given):
-        return confidence
-    before = competing(sample.pairs, found.odds, sample.sizes, sample.competition) * np.where(
-        found.speaking > 1, SUREST, LONE
-    )
+        return None
+    before = competing(sample.pairs, found.odds, sample.sizes, sample.competition) * ceiling
     row, right = _trials(sample, before, given)
-    calibration = Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
-    return calibration(torch.from_numpy(confidence)).numpy()
+    return Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
 
 
 def _teaches(given: Task) -> bool:

@@ -12,9 +12,11 @@ from emea.candidates.search import pattern_of
 from emea.data import Alignment, Counterparts
 from emea.kernels.sinkhorn import plan
 from emea.method.competition import Competition
+from emea.method.grounds import Line
 from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
+SMALLEST_CHANCE = 1e-4  # nothing is surer, or less sure, than by this much
 LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too long and pairs are chosen greedily
 
 
@@ -124,6 +126,12 @@ class Calibration:
         """Confidence as it is."""
         return cls(torch.zeros(0, 2))
 
+    @property
+    def line(self) -> Line:
+        """Offset and slope."""
+        offset, slope = self.parameters.tolist()
+        return offset, slope
+
     def __call__(self, confidence: Tensor) -> Tensor:
         """Calibrated confidence, same shape."""
         offset, slope = self.parameters
@@ -148,4 +156,4 @@ def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
 
 
 def _logit(probability: Tensor) -> Tensor:
-    return torch.logit(probability.double(), eps=1e-4)
+    return torch.logit(probability.double(), eps=SMALLEST_CHANCE)

@@ -8,13 +8,15 @@ unless it may have duplicates. How it is distributed over matched pairs, and how
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
-from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN
+from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
+from emea.method.grounds import Steps
 from emea.method.support import SUPPORT, Support
 
 ITERATIONS = 20
@@ -61,6 +63,7 @@ class Sample:
     sources: np.ndarray  # [kinds] entities that may be linked
     targets: np.ndarray  # [kinds]
     sizes: tuple[int, int]  # entities of both graphs
+    fields: Fields  # in which entities are compared
     competition: Competition
 
 
@@ -71,6 +74,16 @@ class Estimate:
     probability: np.ndarray  # [pairs] that the pair is the same entity
     odds: np.ndarray  # [pairs] logarithm of the odds against "none", before entities compete
     speaking: np.ndarray  # [pairs] in how many ways the evidence speaks for the pair
+    said: dict[str, np.ndarray]  # what adds up to the odds, by kind of evidence
+    values: ValuesSaid
+
+
+class ValuesSaid(NamedTuple):
+    """What the values say."""
+
+    together: np.ndarray  # [pairs]
+    by_field: np.ndarray  # [pairs, fields + 2]: of each field, of the position, of how frequent equal values are
+    steps: Steps  # from the sum of these to what they say together
 
 
 def estimate(sample: Sample) -> Estimate:
@@ -83,10 +96,11 @@ def estimate(sample: Sample) -> Estimate:
             support = sample.support.levels(probability)
         if not any(sample.competition):
             mixture.tell_apart(odds)
-        odds, speaking = mixture.odds(probability, support)
+        said, values, speaking = mixture.said(probability, support)
+        odds = np.sum(list(said.values()), axis=0)
         found = mixture.fixed(competing(sample.pairs, odds, sample.sizes, sample.competition))
         probability = DAMPING * probability + (1 - DAMPING) * found
-    return Estimate(found, odds, speaking)
+    return Estimate(found, odds, speaking, said, values)
 
 
 def competing(
@@ -133,36 +147,39 @@ class _Mixture:
         decided = self.sample.decided
         return np.where(np.isnan(decided), probability, decided)
 
-    def odds(self, probability: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of the odds of each pair against "none", given the probabilities so far; and in how many ways the
-        evidence speaks for it."""
+    def said(
+        self, probability: np.ndarray, support: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], ValuesSaid, np.ndarray]:
+        """What adds up to the logarithm of the odds of each pair against "none", given the probabilities so far; what
+        the values said; and in how many ways the evidence speaks for the pair."""
         sample, count = self.sample, len(self.sample.pairs)
-        said, speaking = self._values(probability)
+        values = self._values(probability)
         rival = sample.competition.unmatched(probability, *(_others(column, probability) for column in sample.pairs.T))
         neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         belief = self._belief(believed, probability, rival)
-        speaking = speaking + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
-        return said + neighbours + belief + self._kinds(probability) + self._prior(probability), speaking
+        speaking = (values.by_field[:, :-1] > 0).sum(1) + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
+        kinds, prior = self._kinds(probability), self._prior(probability)
+        said = {"values": values.together, "neighbours": neighbours, "structure": belief, "types": kinds, "none": prior}
+        return said, values, speaking
 
-    def _values(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _values(self, probability: np.ndarray) -> ValuesSaid:
         """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
         evidence, within = self.sample.evidence, self.sample.within
         said, against = -FREQUENCY * evidence.frequent, -FREQUENCY * within.frequent
-        speaking = np.zeros(len(said), dtype=np.int64)
+        by_field = [said]
         for field, depth in enumerate(self.depth):
             level = evidence.levels[:, field]
             matched = self._shares(level, probability, evidence.kind, depth, MATCHED_PRIOR)
             ratio = np.minimum.accumulate(np.log(matched / self.unmatched[field]), 1)
             own = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
-            speaking += own > 0
+            by_field.insert(-1, own)
             said = said + own
             level = within.levels[:, field]
             against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
-        ratio = _density_ratio(said, probability, against, self.weight)
-        if not any(self.sample.competition):  # the ratio has steps, and what is surest must be told
-            ratio = ratio + SLOPE * said
-        return ratio, speaking
+        slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
+        steps = _density_ratio(said, probability, against, self.weight, slope)
+        return ValuesSaid(steps(said), np.stack(by_field, 1), steps)
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
@@ -235,11 +252,13 @@ class _Mixture:
         return expected
 
 
-def _density_ratio(score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Logarithm of the ratio in which a score occurs among matched pairs and among pairs within a graph, [pairs]. It
-    rises with the score; where few pairs within a graph have such a score, it is near the score itself."""
+def _density_ratio(
+    score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray, slope: float
+) -> Steps:
+    """The ratio in which a score occurs among matched pairs and among pairs within a graph. It rises with the score, by
+    `slope` also on a step; where few pairs within a graph have such a score, it is near the score itself."""
     if not len(score):
-        return score
+        return Steps(score, score, slope)
     total = max(1.0, weight.sum())
     matched, weight = matched / max(matched.sum(), 1e-9), weight / total
     expected = INDEPENDENT * matched * np.exp(-score.clip(-5, 40))
@@ -249,9 +268,8 @@ def _density_ratio(score: np.ndarray, matched: np.ndarray, against: np.ndarray, 
     counted = np.concatenate([matched, (1 - INDEPENDENT) * weight, expected, [TOP_PRIOR / total]])
     kept = counted > 0
     fitted = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip")
-    share = fitted.fit(place[kept], right[kept], counted[kept]).predict(score).clip(1e-9, 1 - 1e-9)
-    ratio: np.ndarray = np.log(share) - np.log1p(-share)
-    return ratio
+    fitted.fit(place[kept], right[kept], counted[kept])
+    return Steps(fitted.X_thresholds_, fitted.y_thresholds_, slope)
 
 
 def _others(index: np.ndarray, probability: np.ndarray) -> np.ndarray:

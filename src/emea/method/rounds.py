@@ -13,7 +13,10 @@ from torch import Tensor
 from emea.contracts import Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links
 from emea.evidence.prepared import Prepared
+from emea.method.competition import Competition
+from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
 from emea.method.probability import Scale
+from emea.method.rulebook import Said
 from emea.settings import ProbabilitySettings, Settings
 
 
@@ -73,6 +76,9 @@ class Round(Step):
     refined: Counterparts  # q*: how compatible the best of them are, according to the rules alone
     agreed: Counterparts  # q_Θ · q*ˢ: what both support, with the rules' exponent s = last_say
     weights: dict[str, float]  # Φ, by rule and indicator
+    considered: Counterparts  # q_Θ over the best of each entity, with the seeds fixed
+    asked: Counterparts  # the beliefs that the rules were asked with last, over the same pairs
+    said: Said  # what they answered
     state: State  # after this round
     final: bool
     fitting: float  # seconds that the encoder took
@@ -137,3 +143,18 @@ class Outcome:
     counterparts: Counterparts  # final beliefs about all candidates
     last: Round | None  # None for a baseline
     absence: Absence | None = None  # how many sources have no counterpart, where that was estimated
+    grounds: Grounds | None = None  # what the confidence was computed from; None for a baseline
+
+
+def grounds_of(last: Round, settings: Settings) -> Grounds:
+    """What the beliefs of a round were computed from."""
+    sides, weights = (last.said.forward, last.said.backward), last.weights
+    return Grounds(
+        proposed=last.believed,
+        considered=last.considered,
+        asked=last.asked,
+        rules=logits_by_rule(sides, weights, settings.rule_names),
+        none=(logit_of_none(sides[0], weights.values()), logit_of_none(sides[1], weights.values())),
+        say=settings.compatibility.last_say,
+        competition=Competition.of(settings.matching),
+    )

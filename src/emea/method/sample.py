@@ -101,6 +101,7 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
         sources=np.bincount(first.kind[first.linkable] + 1, minlength=len(first.kinds) + 1),
         targets=np.bincount(second.kind[second.linkable] + 1, minlength=len(second.kinds) + 1),
         sizes=(len(first.linkable), width),
+        fields=fields,
         competition=competition,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -10,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from emea.contracts import PluginSettings, Rule
+from emea.contracts import Ground, Grounded, PluginSettings, Rule
 from emea.data import Counterparts, Embeddings, Task
 from emea.evidence.prepared import Claims, claims_of
 from emea.kernels.joins import expand, lookup
@@ -49,22 +51,59 @@ class Disagreement(Rule[DisagreementSettings]):
 
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002
         """g, [pairs]; never above 0."""
-        pairs = beliefs.candidates
-        believed = (beliefs.agreement > self.settings.minimum).nonzero()[:, 0]
-        shares = self._shares(pairs.source[believed], pairs.target[believed], beliefs.agreement[believed])
+        pairs, shares = beliefs.candidates, self._learned(beliefs)
         found = torch.zeros(len(pairs), dtype=torch.float64, device=pairs.source.device)
         for first, last in pairwise(self._cuts(pairs.source, pairs.target)):
-            source, target = pairs.source[first:last], pairs.target[first:last]
-            row, kind = self._compared(source, target)
-            share = shares.of(kind)
-            row, kind, share = (column[share > 0] for column in (row, kind, share))  # the others say nothing
-            alike, _, _ = self._agreed(source, target)
-            said = torch.log1p(-share * (1 - alike.of(row * self.kinds + kind)))
-            key, index = torch.unique(row * self.source.kinds + kind // self.target.kinds, return_inverse=True)
-            decisive = share >= segment_max(share, index, len(key))[index]
-            said = segment_max(said[decisive], index[decisive], len(key))
-            found[first:last] = segment_sum(said, key // self.source.kinds, last - first)
+            said = self._said(pairs.source[first:last], pairs.target[first:last], shares)
+            found[first:last] = segment_sum(said.value, said.key // self.source.kinds, last - first)
         return found
+
+    def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:
+        """Attributes of the source in which the two disagree."""
+        shares = self._learned(beliefs)
+
+        def of(source: int, target: int) -> Grounded:
+            one, other = (torch.tensor([entity], device=shares.key.device) for entity in (source, target))
+            said = self._said(one, other, shares)
+            _, kind = self._compared(one, other)
+            best = dict[int, tuple[float, int]]()
+            for each, share in zip(kind.tolist(), shares.of(kind).tolist(), strict=True):
+                attribute, another = divmod(each, self.target.kinds)
+                best[attribute] = max(best.get(attribute, (-1.0, -1)), (share, another))
+            pieces = tuple(
+                Ground(
+                    value,
+                    source_attribute=attribute,
+                    target_attribute=best[attribute][1],
+                    belief=max(0.0, 1 + math.expm1(value) / best[attribute][0]),  # s of g
+                    relations=best[attribute][0],
+                )
+                for attribute, value in zip(said.key.tolist(), said.value.tolist(), strict=True)
+                if value < 0
+            )
+
+            def without(removed: Collection[int]) -> float:
+                return sum(each.said for number, each in enumerate(pieces) if number not in removed)
+
+            return Grounded(pieces, without)
+
+        return of
+
+    def _learned(self, beliefs: Counterparts) -> _Sparse:
+        """m of each pair of attributes, learned from the pairs believed equal."""
+        pairs, believed = beliefs.candidates, (beliefs.agreement > self.settings.minimum).nonzero()[:, 0]
+        return self._shares(pairs.source[believed], pairs.target[believed], beliefs.agreement[believed])
+
+    def _said(self, source: Tensor, target: Tensor, shares: _Sparse) -> _Sparse:
+        """What each attribute of the source says about a pair, by row · kinds + attribute."""
+        row, kind = self._compared(source, target)
+        share = shares.of(kind)
+        row, kind, share = (column[share > 0] for column in (row, kind, share))  # the others say nothing
+        alike, _, _ = self._agreed(source, target)
+        said = torch.log1p(-share * (1 - alike.of(row * self.kinds + kind)))
+        key, index = torch.unique(row * self.source.kinds + kind // self.target.kinds, return_inverse=True)
+        decisive = share >= segment_max(share, index, len(key))[index]
+        return _Sparse(key, segment_max(said[decisive], index[decisive], len(key)))
 
     def _shares(self, source: Tensor, target: Tensor, weight: Tensor) -> _Sparse:
         """m of each pair of attributes."""

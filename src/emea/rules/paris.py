@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -12,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from emea.contracts import PluginSettings, TwoSidedRule
+from emea.contracts import Ground, Grounded, PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
 from emea.kernels.joins import Edges, expand, lookup
 from emea.kernels.limits import EDGE_BLOCK
@@ -97,6 +99,61 @@ class PARIS(TwoSidedRule[PARISSettings]):
         """Which relations are contained in which, estimated from the pairs believed equal."""
         prior, strength = self.settings.prior, self.settings.prior_strength
         return Subrelations.estimate(self.source, self.target, equal, prior=prior, strength=strength)
+
+    def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:
+        """Neighbours that are believed equal. By Aumann and Shapley each has the share g · log(1 − x) / Σ log(1 − x) of
+        g, however they are grouped. Of a blanket only the entity's own factor is taken apart."""
+        rows, weight = self.evidence(beliefs)
+        pairs = beliefs.candidates
+        equal = Links(pairs.source[rows], pairs.target[rows], weight)
+        subrelations, counterparts = self.subrelations(equal), defaultdict[int, list[tuple[int, float]]](list)
+        for source, target, belief in zip(equal.source.tolist(), equal.target.tolist(), weight.tolist(), strict=True):
+            counterparts[source].append((target, belief))
+
+        def of(source: int, target: int) -> Grounded:
+            found = self._pieces(source, target, counterparts, subrelations)
+            terms = [log_term for _, log_term in found]
+            total = sum(terms)
+            factor = 1 - math.exp(total)
+            pieces = [replace(each, said=factor * term / total) for each, term in found if total < 0]
+
+            def without(removed: Collection[int]) -> float:
+                return 1 - math.exp(sum(term for number, term in enumerate(terms) if number not in removed))
+
+            return Grounded(tuple(pieces), without)
+
+        return of
+
+    def _pieces(
+        self, source: int, target: int, counterparts: Mapping[int, list[tuple[int, float]]], subrelations: Subrelations
+    ) -> list[tuple[Ground, float]]:
+        """Each r(e, n), r'(e', n') with n and n' believed equal, and the logarithm of its term."""
+        found = []
+        led_to = defaultdict(list)
+        for relation, tail in zip(*self.target.leaving(target), strict=True):
+            led_to[tail].append(relation)
+        for relation, tail in zip(*self.source.leaving(source), strict=True):
+            same = [(target, 1.0)] if tail == source else counterparts.get(tail, [])
+            for counterpart, belief in same:
+                if counterpart == target and tail != source and self.settings.evidence == "both":
+                    continue  # if e equals e', no other entity does
+                found += [
+                    Ground(0.0, tail, counterpart, relation, each, belief=belief)
+                    for each in led_to.get(counterpart, ())
+                ]
+        if not found:
+            return []
+        one, other = (
+            torch.tensor([getattr(each, side) for each in found], device=self.device)
+            for side in ("source_relation", "target_relation")
+        )
+        equal = torch.tensor([each.belief for each in found], dtype=torch.float64, device=self.device)
+        contained, contains = subrelations.of(one, other)
+        terms = log_unlikely(contains * self.source_functionality[one] * equal)
+        terms = terms + log_unlikely(contained * self.target_functionality[other] * equal)
+        certain = torch.maximum(contained, contains).tolist()
+        known = (replace(each, relations=sure) for each, sure in zip(found, certain, strict=True))
+        return list(zip(known, terms.tolist(), strict=True))
 
     def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
         """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""

@@ -19,6 +19,7 @@ ALIGNMENTS = {  # by format; alignment.tsv is always written
 }
 USUAL_FORMATS = ("sssom", "nt")
 REVIEW = "alignment.review.tsv"
+GROUNDS = "grounds.safetensors"
 RESULTS = {  # what a finished run leaves, and what it is
     "alignment.tsv": "the links with confidence",
     "alignment.sssom.tsv": "the same as SSSOM",
@@ -32,6 +33,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     "relations.tsv": "which relations are contained in which",
     "relations.sssom.tsv": "the likely ones as SSSOM",
     "candidates.tsv": "the most probable counterparts of each source",
+    GROUNDS: "what confidence was computed from, for `emea explain`",
     "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
 }

@@ -23,6 +23,7 @@ from emea.formats.table import Table, write_columns
 from emea.kernels.segments import segment_rank
 from emea.method.rounds import Outcome
 from emea.runs.folder import ALIGNMENTS, REVIEW
+from emea.runs.kept import keep
 from emea.runs.unlinked import at_rows, best_rows, unlinked
 
 CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
@@ -55,6 +56,7 @@ def write_result(outcome: Outcome, folder: Path, *, formats: Sequence[str], top_
     relations = relation_links(outcome)
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
+    keep(outcome, folder)
     write_candidates(outcome.counterparts, task, folder / "candidates.tsv", top_k)
 
 

@@ -1,0 +1,187 @@
+"""The log-odds of a pair's confidence as a sum: what each kind of evidence adds, by Shapley values.
+
+A coalition of kinds of evidence has the log-odds that the pair would have if only these spoke, with beliefs about other
+pairs as they are. Without the encoder all candidates of an entity are alike; a rule that is silent says nothing about
+any of them; without "rivals" the other candidates are as likely as those nothing is known about; without "none" one of
+the candidates is right; without "calibration" the method's own probability stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from emea.analysis.shapley import coalitions, shapley
+from emea.data import Counterparts
+from emea.kernels.segments import LOWEST
+from emea.method.grounds import Grounds
+from emea.method.matching import SMALLEST_CHANCE
+
+ENCODER, NONE, RIVALS, CALIBRATION = "encoder", "none", "rivals", "calibration"
+NOTHING = 1e-300  # stands for a probability of 0
+HIGHEST = float(np.log((1 - SMALLEST_CHANCE) / SMALLEST_CHANCE))  # log-odds that a method's probability can have
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The log-odds of a confidence, as a sum."""
+
+    base: float  # before any evidence
+    groups: dict[str, float]  # what each kind of evidence adds
+    log_odds: float  # base and groups together
+    saturated: bool  # whether the method's probability was at a limit
+
+    @property
+    def confidence(self) -> float:
+        """The confidence with these log-odds."""
+        return float(1 / (1 + np.exp(-self.log_odds)))
+
+    @classmethod
+    def of(cls, names: list[str], worth: np.ndarray, *, saturated: bool) -> Bars:
+        """From what each coalition is worth."""
+        shares = shapley(worth)
+        return cls(float(worth[0]), dict(zip(names, shares.tolist(), strict=True)), float(worth[-1]), saturated)
+
+
+class LoopBars:
+    """Bars of pairs whose confidence comes from the loop: encoder and rules."""
+
+    def __init__(self, grounds: Grounds) -> None:
+        self.grounds = grounds
+        self.names = [ENCODER, *grounds.rules, NONE, RIVALS, CALIBRATION]
+        self.members = coalitions(len(self.names))
+        self.sides = _Side.both(grounds)
+
+    def known(self, source: int, target: int) -> bool:
+        """Whether the pair is a candidate."""
+        return self.sides[0].position(source, target) >= 0
+
+    def of(self, source: int, target: int, changed: dict[str, tuple[float, float]] | None = None) -> Bars:
+        """The bars of a candidate pair; `changed` logits of rules, seen from both sides, replace those found."""
+        line, members = self.grounds.line, self.members
+        raw = self._raw(source, target, members, changed or {})
+        found = np.log(raw.clip(NOTHING)) - np.log1p(-raw.clip(max=1 - 1e-16))
+        before = found.clip(-HIGHEST, HIGHEST)
+        after = line[0] + line[1] * before
+        most = self.grounds.taught.get((source, target))
+        if most is not None:
+            after = np.minimum(before, np.log(most) - np.log1p(-most)).clip(-HIGHEST, HIGHEST)
+        worth = np.where(members[:, -1], after, before)
+        return Bars.of(self.names, worth, saturated=bool(abs(found[-1]) >= HIGHEST))
+
+    def _raw(
+        self, source: int, target: int, members: np.ndarray, changed: dict[str, tuple[float, float]]
+    ) -> np.ndarray:
+        """The method's probability of the pair for each coalition."""
+        competition = self.grounds.competition
+        beliefs = [
+            side.belief(
+                *ends, members, {name: sides[place] for name, sides in changed.items()}, divided=any(competition)
+            )
+            for place, (side, ends) in enumerate(zip(self.sides, ((source, target), (target, source)), strict=True))
+        ]
+        counted = [belief for belief, once in zip(beliefs, competition, strict=True) if once] or beliefs
+        found: np.ndarray = counted[0] if len(counted) == 1 else np.sqrt(counted[0] * counted[1])
+        return found
+
+
+class _Side:
+    """What is believed about the counterparts of each entity of one side."""
+
+    def __init__(
+        self, proposed: Counterparts, considered: Counterparts, rules: dict[str, np.ndarray], none: float, say: float
+    ) -> None:
+        self.wide, self.near = _Index(proposed), _Index(considered)
+        self.rules, self.none, self.say = rules, none, say
+
+    @classmethod
+    def both(cls, grounds: Grounds) -> tuple[_Side, _Side]:
+        """Seen from the source, and from the target."""
+        forward, backward = (
+            {name: sides[place].cpu().numpy() for name, sides in grounds.rules.items()} for place in (0, 1)
+        )
+        return (
+            cls(grounds.proposed, grounds.considered, forward, grounds.none[0], grounds.say),
+            cls(grounds.proposed.swap(), grounds.considered.swap(), backward, grounds.none[1], grounds.say),
+        )
+
+    def position(self, entity: int, other: int) -> int:
+        """Row of a pair among the candidates, −1 if it is none."""
+        return self.wide.row(entity, other)
+
+    def belief(
+        self, entity: int, other: int, members: np.ndarray, changed: dict[str, float], *, divided: bool
+    ) -> np.ndarray:
+        """p(other | entity) for each coalition."""
+        near, wide = self.near.rows(entity), self.wide.rows(entity)
+        own = np.flatnonzero(self.near.other[near] == other)
+        encoder, none, rivals = members[:, 0], members[:, -3], members[:, -2]
+        left = 1 - self.wide.none[entity] if self.wide.none[entity] < 1 else 1.0
+        if not len(own):  # too improbable for the rules to have looked at
+            chance, count = self.wide.belief[self.wide.row(entity, other)], len(wide)
+            share = np.where(encoder, chance / left, 1 / count)
+            others = np.where(encoder & rivals, 1 - chance / left, 1 - 1 / count)
+            found = share / (share + others).clip(NOTHING) * np.where(encoder & none, left, 1.0)
+            return found if divided else self._undivided(found, wide, rivals)
+        chance = self.near.belief[near]
+        given, place = chance.sum(), own[0]
+        logit = np.zeros((len(members), len(near)))
+        for number, (name, found) in enumerate(self.rules.items()):
+            said = found[near]  # a copy
+            said[place] = changed.get(name, said[place])
+            logit += members[:, 1 + number, None] * said
+        ruled = members[:, 1 : 1 + len(self.rules)].any(1)
+        proposal = np.where(encoder[:, None], np.log(chance.clip(NOTHING)), np.log(given / len(near)))
+        is_rival = np.arange(len(near)) != place
+        neutral = ~rivals[:, None] & is_rival
+        logit, proposal = np.where(neutral, 0.0, logit), np.where(neutral, np.log(given / len(near)), proposal)
+        score = proposal + self.say * logit
+        score = np.exp(score - score.max(1, keepdims=True))
+        share = score / score.sum(1, keepdims=True)
+        against = self.none if self.none > LOWEST else -np.inf
+        compatible = 1 / (1 + np.exp(np.where((none & ruled)[:, None], against - logit, -np.inf)))
+        mass = np.where(encoder, np.where(none, given, given / left), 1.0)
+        believed = share * compatible * mass[:, None]
+        return believed[:, place] if divided else self._scaled(believed, wide, near, place, rivals)
+
+    def _scaled(
+        self, found: np.ndarray, wide: np.ndarray, near: np.ndarray, place: int, rivals: np.ndarray
+    ) -> np.ndarray:
+        """Where entities may have several counterparts: what they have together is what the most probable has."""
+        others = self.wide.belief[wide[~np.isin(self.wide.other[wide], self.near.other[near])]]
+        highest = np.maximum(found.max(1), others.max(initial=0.0)).clip(NOTHING)
+        total = (found.sum(1) + others.sum()).clip(max=1.0)
+        scaled: np.ndarray = found[:, place] * np.where(rivals, total / highest, 1.0)
+        return scaled
+
+    def _undivided(self, found: np.ndarray, wide: np.ndarray, rivals: np.ndarray) -> np.ndarray:
+        """The same for a pair that the rules have not looked at."""
+        chance = self.wide.belief[wide]
+        scale = min(1.0, chance.sum()) / max(chance.max(), NOTHING)
+        scaled: np.ndarray = found * np.where(rivals, scale, 1.0)
+        return scaled
+
+
+class _Index:
+    """Beliefs by entity."""
+
+    def __init__(self, beliefs: Counterparts) -> None:
+        entity = beliefs.candidates.source.cpu().numpy()
+        self.order = np.argsort(entity, kind="stable")
+        self.sorted = entity[self.order]
+        self.other = beliefs.candidates.target.cpu().numpy()
+        self.belief = beliefs.forward.double().cpu().numpy()
+        self.none = beliefs.source_none.double().cpu().numpy()
+
+    def rows(self, entity: int) -> np.ndarray:
+        """Rows of an entity's pairs."""
+        first, last = np.searchsorted(self.sorted, [entity, entity + 1])
+        found: np.ndarray = self.order[first:last]
+        return found
+
+    def row(self, entity: int, other: int) -> int:
+        """Row of a pair, −1 if there is none."""
+        rows = self.rows(entity)
+        found = rows[self.other[rows] == other]
+        return int(found[0]) if len(found) else -1

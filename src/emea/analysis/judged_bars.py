@@ -1,0 +1,100 @@
+"""The log-odds of a pair that was judged by values, as a sum; by Shapley values, as in `bars`.
+
+Without "none" a pair is as likely as not before anything is known about it; otherwise what is added to that are
+likelihood ratios. Without "rivals" no other pair competes; without "calibration" probability has no ceiling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from emea.analysis.bars import CALIBRATION, HIGHEST, RIVALS, Bars
+from emea.analysis.shapley import coalitions
+from emea.method.grounds import IDENTITY, Grounds, Judged
+from emea.method.matching import SMALLEST_CHANCE
+
+LARGEST = (-50.0, 30.0)  # log-odds before entities compete
+
+
+@dataclass(frozen=True, eq=False)
+class _Rivals:
+    """The other pairs of a pair's source, and of its target."""
+
+    source: np.ndarray  # rows
+    target: np.ndarray
+
+
+class JudgedBars:
+    """Bars of the pairs that were judged."""
+
+    def __init__(self, grounds: Grounds, judged: Judged) -> None:
+        self.judged, self.competition = judged, grounds.competition
+        self.names = [*judged.said, RIVALS, CALIBRATION]
+        self.members = coalitions(len(self.names))
+        self.said = np.stack(list(judged.said.values()), 1) if len(judged.pairs) else np.zeros((0, len(judged.said)))
+        width = int(judged.pairs[:, 1].max(initial=0)) + 1
+        self.width, key = width, judged.pairs[:, 0] * width + judged.pairs[:, 1]
+        self.order = np.argsort(key, kind="stable")
+        self.key = key[self.order]
+        self.by_end = [np.argsort(column, kind="stable") for column in judged.pairs.T]
+        self.ends = [column[order] for column, order in zip(judged.pairs.T, self.by_end, strict=True)]
+
+    def row(self, source: int, target: int) -> int:
+        """Row of a pair, −1 if it was not judged."""
+        key = source * self.width + target
+        place = int(np.searchsorted(self.key, key))
+        found = target < self.width and place < len(self.key) and self.key[place] == key
+        return int(self.order[place]) if found else -1
+
+    def of(self, row: int, changed: dict[str, float] | None = None) -> Bars:
+        """The bars of a judged pair; `changed` are log-likelihood ratios in place of those found."""
+        members, judged = self.members, self.judged
+        own = self.said[row].copy()
+        for name, value in (changed or {}).items():
+            own[list(judged.said).index(name)] = value
+        speaking = members[:, : len(judged.said)].T.astype(float)
+        odds = (own @ speaking).clip(*LARGEST)
+        rivals = self._rivals(row)
+        sums = [np.exp((self.said[rows] @ speaking).clip(*LARGEST)).sum(0) for rows in (rivals.source, rivals.target)]
+        counted = [
+            total for total, once in zip(sums, self.competition, strict=True) if once or not any(self.competition)
+        ]
+        against = np.where(members[:, -2], np.sum(counted, axis=0), 0.0)
+        before = odds - np.log1p(against)
+        worth = np.where(members[:, -1], self._calibrated(before, row), before)
+        return Bars.of(self.names, worth, saturated=bool(abs(odds[-1]) >= LARGEST[1]))
+
+    def _calibrated(self, log_odds: np.ndarray, row: int) -> np.ndarray:
+        """Log-odds of the confidence that a probability leads to."""
+        chance = np.minimum(self.judged.ceiling[row] / (1 + np.exp(-log_odds)), self.judged.most[row])
+        chance = chance.clip(SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
+        found = np.log(chance) - np.log1p(-chance)
+        line = self.judged.line
+        calibrated: np.ndarray = found if line == IDENTITY else (line[0] + line[1] * found).clip(-HIGHEST, HIGHEST)
+        return calibrated
+
+    def _rivals(self, row: int) -> _Rivals:
+        """The rows that compete with a row."""
+        found = []
+        for end, sorted_ends, order in zip(self.judged.pairs[row], self.ends, self.by_end, strict=True):
+            first, last = np.searchsorted(sorted_ends, [end, end + 1])
+            rows = order[first:last]
+            found.append(rows[rows != row])
+        rivals = _Rivals(*found)
+        if any(self.competition):
+            return rivals
+        thing, sources = self.judged.things, self.judged.sources
+        source, target = self.judged.pairs[row]
+        return replace(  # pairs with other entities of the same thing do not compete
+            rivals,
+            source=rivals.source[thing[self.judged.pairs[rivals.source, 1] + sources] != thing[target + sources]],
+            target=rivals.target[thing[self.judged.pairs[rivals.target, 0]] != thing[source]],
+        )
+
+    def values(self, row: int, without: frozenset[int] = frozenset()) -> float:
+        """What values say together, without those of some fields."""
+        own = self.judged.by_field[row].copy()
+        own[list(without)] = 0.0
+        return float(self.judged.steps(own.sum()))

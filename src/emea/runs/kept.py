@@ -1,0 +1,166 @@
+"""What a finished run keeps for explanations: the grounds of its confidence, in one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from emea.data import Candidates, Counterparts, Task
+from emea.errors import InputError
+from emea.evidence.comparison import Fields
+from emea.formats._files import writing
+from emea.method.competition import Competition
+from emea.method.grounds import Grounds, Judged, Steps
+from emea.method.rounds import Outcome
+from emea.runs.checkpoint import fingerprint
+from emea.runs.folder import GROUNDS
+
+FORMAT = 1  # of what is in it
+BELIEFS = ("forward", "backward", "source_none", "target_none")
+
+
+class Kept:
+    """The grounds of a run, the graphs they belong to, and the confidence of its links in full precision."""
+
+    def __init__(self, grounds: Grounds, task: str, confidence: dict[tuple[int, int], float]) -> None:
+        self.grounds, self.task, self.confidence = grounds, task, confidence
+
+    @classmethod
+    def read(cls, folder: Path) -> Kept:
+        """What a run folder keeps."""
+        path = folder / GROUNDS
+        if not path.exists():
+            raise InputError(f"{path} does not exist: only finished runs of the method emea can be explained")
+        try:
+            with safe_open(path, framework="pt") as file:
+                about = json.loads((file.metadata() or {}).get("about", "{}"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{path} is not complete ({error}); run again to explain links") from error
+        if about.get("format") != FORMAT:
+            raise InputError(f"{path} was written by another version of emea; run again to explain links")
+        links = zip(tensors["links.source"].tolist(), tensors["links.target"].tolist(), strict=True)
+        confidence = dict(zip(links, tensors["links.confidence"].tolist(), strict=True))
+        return cls(_grounds(tensors, about), about["task"], confidence)
+
+
+def keep(outcome: Outcome, folder: Path) -> None:
+    """Write what explanations need; nothing for a baseline."""
+    grounds, task, links = outcome.grounds, outcome.prepared.given, outcome.alignment
+    if grounds is None:
+        return
+    near, same = grounds.considered.candidates, grounds.asked.forward is grounds.considered.forward
+    tensors = {
+        **_of_beliefs("proposed", grounds.proposed),
+        **_of_beliefs("considered", grounds.considered),
+        **{f"asked.{each}": getattr(grounds.asked, each) for each in BELIEFS if not same},
+        "links.source": links.source.int(),
+        "links.target": links.target.int(),
+        "links.confidence": links.confidence.double(),
+    }
+    for number, sides in enumerate(grounds.rules.values()):
+        tensors |= {f"rule.{number}.{place}": side for place, side in enumerate(sides)}
+    about = {
+        "format": FORMAT,
+        "task": fingerprint(task),
+        "sizes": [near.sources, near.targets],
+        "rules": list(grounds.rules),
+        "none": grounds.none,
+        "say": grounds.say,
+        "competition": list(grounds.competition),
+        "line": grounds.line,
+    }
+    if grounds.taught:
+        pairs = torch.tensor(list(grounds.taught), dtype=torch.int32)
+        tensors |= {"taught.pairs": pairs, "taught.most": torch.tensor(list(grounds.taught.values())).double()}
+    if grounds.judged is not None:
+        judged, table = _of_judged(grounds.judged)
+        tensors, about = tensors | judged, about | {"judged": table}
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with writing(folder / GROUNDS) as file:
+        file.write(save(ready, {"about": json.dumps(about)}))
+
+
+def _of_beliefs(name: str, beliefs: Counterparts) -> dict[str, Tensor]:
+    pairs = {f"{name}.{side}": getattr(beliefs.candidates, side).int() for side in ("source", "target")}
+    return pairs | {f"{name}.{column}": getattr(beliefs, column) for column in BELIEFS}
+
+
+def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    arrays = {
+        "pairs": judged.pairs.astype(np.int32),
+        **{f"said.{name}": said for name, said in judged.said.items()},
+        "by_field": judged.by_field,
+        "steps.place": judged.steps.place,
+        "steps.share": judged.steps.share,
+        "fields.source": judged.fields.source,
+        "fields.target": judged.fields.target,
+        "fields.main": judged.fields.main,
+        "ceiling": judged.ceiling,
+        "most": judged.most,
+        "things": judged.things.astype(np.int64),
+    }
+    tensors = {f"judged.{name}": torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    table = {"line": judged.line, "slope": judged.steps.slope, "said": list(judged.said)}
+    table |= {"mirrored": judged.mirrored, "sources": judged.sources}
+    return tensors, table
+
+
+def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
+    sizes = about["sizes"]
+
+    def beliefs(name: str, of: str) -> Counterparts:
+        source, target = tensors[f"{of}.source"].long(), tensors[f"{of}.target"].long()
+        nothing = torch.zeros(len(source)), sizes[0], sizes[1], torch.zeros(sizes[0]), torch.zeros(sizes[1])
+        return Counterparts(Candidates(source, target, *nothing), *(tensors[f"{name}.{each}"] for each in BELIEFS))
+
+    taught: dict[tuple[int, int], float] = {}
+    if "taught.pairs" in tensors:
+        pairs = map(tuple, tensors["taught.pairs"].tolist())
+        taught = dict(zip(pairs, tensors["taught.most"].tolist(), strict=True))
+    return Grounds(
+        proposed=beliefs("proposed", "proposed"),
+        considered=beliefs("considered", "considered"),
+        asked=beliefs("asked" if "asked.forward" in tensors else "considered", "considered"),
+        rules={
+            name: (tensors[f"rule.{number}.0"], tensors[f"rule.{number}.1"])
+            for number, name in enumerate(about["rules"])
+        },
+        none=(about["none"][0], about["none"][1]),
+        say=about["say"],
+        competition=Competition(*about["competition"]),
+        line=(about["line"][0], about["line"][1]),
+        taught=taught,
+        judged=_judged(tensors, about["judged"]) if "judged" in about else None,
+    )
+
+
+def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
+    arrays = {
+        name.removeprefix("judged."): each.numpy() for name, each in tensors.items() if name.startswith("judged.")
+    }
+    return Judged(
+        pairs=arrays["pairs"].astype(np.int64),
+        said={name: arrays[f"said.{name}"] for name in table["said"]},
+        by_field=arrays["by_field"],
+        steps=Steps(arrays["steps.place"], arrays["steps.share"], table["slope"]),
+        fields=Fields(arrays["fields.source"], arrays["fields.target"], arrays["fields.main"]),
+        ceiling=arrays["ceiling"],
+        most=arrays["most"],
+        line=(table["line"][0], table["line"][1]),
+        things=arrays["things"],
+        sources=table["sources"],
+        mirrored=table["mirrored"],
+    )
+
+
+def belongs(kept: Kept, task: Task) -> bool:
+    """Whether these are the graphs and seeds of the run."""
+    return kept.task == fingerprint(task)

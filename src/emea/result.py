@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
+    from emea.analysis.explanation import Explanation
     from emea.data import Alignment, Counterparts, Task
     from emea.method.rounds import Outcome, Round
+    from emea.runs.explaining import Explainer
     from emea.settings import Settings
 
 
@@ -79,6 +82,17 @@ class Result:
     def to_pandas(self) -> pandas.DataFrame:
         """The links by name as a data frame (needs pandas)."""
         return self.links().to_pandas()
+
+    def explain(self, source: str, target: str | None = None, *, language: str = "") -> Explanation:
+        """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
+        `language` says in which languages labels are preferred: "de,en"."""
+        return self._explainer(language).explain(source, target)
+
+    @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
+    def _explainer(self, language: str) -> Explainer:
+        from emea.runs.explaining import Explainer
+
+        return Explainer.of(self.outcome, [each.strip() for each in language.split(",") if each.strip()])
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run

@@ -37,6 +37,12 @@ class Bars:
         """The confidence with these log-odds."""
         return float(1 / (1 + np.exp(-self.log_odds)))
 
+    def limited(self, most: float) -> Bars:
+        """The same with log-odds of at most so much, by calibration."""
+        less = min(0.0, most - self.log_odds)
+        groups = {**self.groups, CALIBRATION: self.groups[CALIBRATION] + less}
+        return Bars(self.base, groups, self.log_odds + less, self.saturated)
+
     @classmethod
     def of(cls, names: list[str], worth: np.ndarray, *, saturated: bool) -> Bars:
         """From what each coalition is worth."""
@@ -59,16 +65,28 @@ class LoopBars:
 
     def of(self, source: int, target: int, changed: dict[str, tuple[float, float]] | None = None) -> Bars:
         """The bars of a candidate pair; `changed` logits of rules, seen from both sides, replace those found."""
-        line, members = self.grounds.line, self.members
-        raw = self._raw(source, target, members, changed or {})
+        worth, saturated = self._worth(source, target, self.members, changed or {})
+        return Bars.of(self.names, worth, saturated=saturated)
+
+    def log_odds(
+        self, source: int, target: int, changed: dict[str, tuple[float, float]], silent: tuple[str, ...] = ()
+    ) -> float:
+        """Of the confidence that a pair would have with changed logits, and without some kinds of evidence."""
+        speaking = np.array([[name not in silent for name in self.names]])
+        return float(self._worth(source, target, speaking, changed)[0][0])
+
+    def _worth(
+        self, source: int, target: int, members: np.ndarray, changed: dict[str, tuple[float, float]]
+    ) -> tuple[np.ndarray, bool]:
+        """Log-odds for each coalition, and whether those of the last are at a limit."""
+        line, raw = self.grounds.line, self._raw(source, target, members, changed)
         found = np.log(raw.clip(NOTHING)) - np.log1p(-raw.clip(max=1 - 1e-16))
         before = found.clip(-HIGHEST, HIGHEST)
         after = line[0] + line[1] * before
         most = self.grounds.taught.get((source, target))
         if most is not None:
             after = np.minimum(before, np.log(most) - np.log1p(-most)).clip(-HIGHEST, HIGHEST)
-        worth = np.where(members[:, -1], after, before)
-        return Bars.of(self.names, worth, saturated=bool(abs(found[-1]) >= HIGHEST))
+        return np.where(members[:, -1], after, before), bool(abs(found[-1]) >= HIGHEST)
 
     def _raw(
         self, source: int, target: int, members: np.ndarray, changed: dict[str, tuple[float, float]]

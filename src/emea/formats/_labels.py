@@ -55,6 +55,14 @@ def labels(graph: Graph, entities: np.ndarray | None = None, languages: Sequence
     return _of_each(graph, entities, named, one_line(value.take(pa.array(rows[first]))))
 
 
+def labelled(graph: Graph, label: str) -> np.ndarray:
+    """The entities that have this label in some language, upper and lower case alike."""
+    naming = pa.array(_attribute_ranks(graph.attributes)[graph.literals["attribute"].to_numpy()] >= 0)
+    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), label.strip().lower())
+    found: np.ndarray = np.unique(graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy())
+    return found
+
+
 def types(graph: Graph, entities: np.ndarray | None = None) -> pa.Array:
     """The last parts of the names of the types of some entities, or of all, sorted and joined by |; null if it has
     none."""

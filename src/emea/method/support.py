@@ -52,6 +52,30 @@ class Support:
         level[known] = len(SUPPORT) - np.searchsorted(SUPPORT, support[known], side="right")
         return level
 
+    def pieces(self, pair: np.ndarray, probability: np.ndarray) -> list[tuple[int, int, int, int, float, float]]:
+        """What the support of one pair, [2], is made of, given how probable the pairs are: neighbour of the source and
+        of the target, the relations to them, how surely they are linked, and what that says."""
+        linked = np.flatnonzero(probability > LINKED)
+        if not len(linked) or not len(self.first) or not len(self.key):
+            return []
+        links = _Links.build(self.pairs[linked], probability[linked], self.sizes[0])
+        kinds, share = self._correspondence(links)
+        found = self._walk(pair[None], links)
+        share_of = dict(zip(kinds.tolist(), share.tolist(), strict=True))
+        rarity = self._rarity(found.near, found.other)
+        best: dict[int, tuple[int, int, int, int, float, float]] = {}
+        for near, other, relation, back, weight, rare in zip(
+            *(
+                column.tolist()
+                for column in (found.near, found.other, found.relation, found.back, found.weight, rarity)
+            ),
+            strict=True,
+        ):
+            said = weight * rare * share_of.get(relation * self.relations + back, 0.0) if back >= 0 else 0.0
+            if said > best.get(near, (0,) * 5 + (0.0,))[5]:
+                best[near] = (near, other, relation, back, weight, said)
+        return list(best.values())
+
     def _correspondence(self, links: _Links) -> tuple[np.ndarray, np.ndarray]:
         """Sorted keys of pairs of relations, and the share of the first one's edges between linked entities that the
         second one has, too."""

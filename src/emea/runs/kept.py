@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -29,8 +30,10 @@ BELIEFS = ("forward", "backward", "source_none", "target_none")
 class Kept:
     """The grounds of a run, the graphs they belong to, and the confidence of its links in full precision."""
 
-    def __init__(self, grounds: Grounds, task: str, confidence: dict[tuple[int, int], float]) -> None:
-        self.grounds, self.task, self.confidence = grounds, task, confidence
+    def __init__(
+        self, grounds: Grounds, task: str, confidence: dict[tuple[int, int], float], names: tuple[list[str], list[str]]
+    ) -> None:
+        self.grounds, self.task, self.confidence, self.names = grounds, task, confidence, names
 
     @classmethod
     def read(cls, folder: Path) -> Kept:
@@ -48,7 +51,24 @@ class Kept:
             raise InputError(f"{path} was written by another version of emea; run again to explain links")
         links = zip(tensors["links.source"].tolist(), tensors["links.target"].tolist(), strict=True)
         confidence = dict(zip(links, tensors["links.confidence"].tolist(), strict=True))
-        return cls(_grounds(tensors, about), about["task"], confidence)
+        source, target = (_lines(tensors[f"names.{side}"]) for side in ("source", "target"))
+        return cls(_grounds(tensors, about), about["task"], confidence, (source, target))
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Kept:
+        """The same of a run that is in memory."""
+        if outcome.grounds is None:
+            raise InputError("only links that the method emea found can be explained, not those of a baseline")
+        task, links = outcome.prepared.given, outcome.alignment
+        pairs = zip(links.source.tolist(), links.target.tolist(), strict=True)
+        confidence = dict(zip(pairs, links.confidence.double().tolist(), strict=True))
+        return cls(
+            outcome.grounds, "", confidence, (task.source.entities.to_pylist(), task.target.entities.to_pylist())
+        )
+
+    def belongs_to(self, task: Task) -> bool:
+        """Whether these are the graphs and seeds of the run."""
+        return self.task == fingerprint(task)
 
 
 def keep(outcome: Outcome, folder: Path) -> None:
@@ -83,7 +103,11 @@ def keep(outcome: Outcome, folder: Path) -> None:
     if grounds.judged is not None:
         judged, table = _of_judged(grounds.judged)
         tensors, about = tensors | judged, about | {"judged": table}
+    for side, graph in (("source", task.source), ("target", task.target)):
+        tensors[f"names.{side}"] = _text(graph.entities)
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    pointers = [value.data_ptr() for value in ready.values()]
+    ready = {name: each.clone() if pointers.count(each.data_ptr()) > 1 else each for name, each in ready.items()}
     with writing(folder / GROUNDS) as file:
         file.write(save(ready, {"about": json.dumps(about)}))
 
@@ -161,6 +185,10 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
     )
 
 
-def belongs(kept: Kept, task: Task) -> bool:
-    """Whether these are the graphs and seeds of the run."""
-    return kept.task == fingerprint(task)
+def _text(names: pa.Array) -> Tensor:
+    return torch.frombuffer(bytearray(json.dumps(names.to_pylist()).encode()), dtype=torch.uint8)
+
+
+def _lines(text: Tensor) -> list[str]:
+    names: list[str] = json.loads(text.numpy().tobytes())
+    return names

@@ -1,0 +1,97 @@
+"""An explanation: why a pair has its confidence, in a sum that a person can read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+FROZEN = "beliefs about other pairs as they were"  # the kind of counterfactual
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entity or a value by name, and what it is called."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of evidence and its share of the log-odds."""
+
+    text: str
+    log_odds: float
+    source_neighbour: Named | None = None
+    target_neighbour: Named | None = None
+    source_relation: str | None = None
+    target_relation: str | None = None
+    inverse: bool | None = None
+    belief: float | None = None
+    source_value: str | None = None
+    target_value: str | None = None
+    source_attribute: str | None = None
+    target_attribute: str | None = None
+    similarity: float | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """One kind of evidence: its share of the log-odds, and what that is made of."""
+
+    name: str
+    text: str
+    log_odds: float
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate and the bars of its confidence."""
+
+    target: str
+    target_label: str
+    confidence: float
+    log_odds: float
+    base: float
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class SmallestSet:
+    """The least evidence without which a link would be given up."""
+
+    parts: tuple[str, ...]
+    threshold: float
+    confidence: float  # without it
+    kind: str = FROZEN
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a pair has its confidence: base and groups add up to its log-odds."""
+
+    source: str
+    target: str | None
+    source_label: str
+    target_label: str
+    status: str  # link, candidate, seed, excluded, no counterpart, not a candidate
+    confidence: float
+    log_odds: float | None = None
+    saturated: bool = False
+    base: float | None = None
+    groups: tuple[Group, ...] = ()
+    illustration: tuple[str, ...] = ()
+    runner_up: Candidate | None = None
+    smallest_set: SmallestSet | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        found = asdict(self)
+        for each in (found, found["runner_up"] or {"groups": []}):
+            for group in each["groups"]:
+                group["parts"] = [
+                    {name: value for name, value in part.items() if value is not None} for part in group["parts"]
+                ]
+        return found

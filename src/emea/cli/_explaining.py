@@ -1,0 +1,124 @@
+"""The verb that says why: explain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emea.cli._options import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Table
+
+    from emea.analysis.explanation import Explanation, Group
+
+WIDEST = 5.0  # log-odds that a full bar stands for
+CELLS = 12  # of a full bar
+PARTS = 4  # shown of each group
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    source: Annotated[str, typer.Argument(help="An entity: its name, the last part of it, or its label.")],
+    target: Annotated[str | None, typer.Argument(help="Explain this pair, not the link that was found.")] = None,
+    language: Annotated[str, typer.Option(help="Languages of labels, the best first, by commas.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Say why an entity is linked as it is: what speaks for and against the link, and why not the next best."""
+    from emea.runs.explaining import Explainer
+
+    languages = [each.strip() for each in language.split(",") if each.strip()]
+    found = Explainer.open(folder, languages).explain(source, target)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _show(found)
+
+
+def _show(found: Explanation) -> None:
+    from rich.markup import escape
+
+    from emea.cli._console import out
+
+    def say(text: str | Table, style: str | None = None) -> None:
+        out.print(text, style=style, highlight=False, soft_wrap=isinstance(text, str))
+
+    pair = f"{found.source_label} ↔ {found.target_label}" if found.target else found.source_label
+    say(f"[bold]{escape(pair)}[/bold]  {_status(found)}")
+    say(escape(f"{found.source}  {found.target or ''}"), style="dim")
+    for note in found.notes:
+        say(f"note: {escape(note)}")
+    if found.base is None:
+        return
+    say(_bars(found.base, found.groups, found.log_odds or 0.0, found.confidence))
+    if found.saturated:
+        say("the method is as sure as it can be: what it would add beyond that is not counted")
+    if found.illustration:
+        say("labelled pairs near both, which an encoder can know them by (an illustration):")
+        for line in found.illustration:
+            say(f"  {escape(line)}")
+    if found.runner_up is not None:
+        other = found.runner_up
+        named = f"[bold]{escape(other.target_label)}[/bold] ({_chance(other.confidence)})"
+        question = "why not" if other.confidence <= found.confidence else "better fits"
+        say(f"{question} {named}: {escape(_difference(found))}")
+    if found.smallest_set is not None:
+        least = found.smallest_set
+        say(f"would fall to {_chance(least.confidence)} without ({escape(least.kind)}):")
+        for line in least.parts:
+            say(f"  {escape(line)}")
+
+
+def _status(found: Explanation) -> str:
+    sure = f"confidence {_chance(found.confidence)}"
+    texts = {
+        "link": f"linked, {sure}",
+        "candidate": f"not linked, {sure}",
+        "seed": "given as known",
+        "excluded": "given as wrong",
+        "no counterpart": "given as having no counterpart",
+    }
+    return texts.get(found.status, "not a candidate")
+
+
+def _bars(base: float, groups: Iterable[Group], log_odds: float, confidence: float) -> Table:
+    """Groups and their parts with bars; numbers are log-odds and add up."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("evidence", "log-odds", "", "what"):
+        table.add_column(name, justify="right" if name == "log-odds" else "left")
+    table.add_row("base", f"{base:+.2f}", _bar(base), "before any evidence")
+    for group in groups:
+        table.add_row(escape(group.name), f"{group.log_odds:+.2f}", _bar(group.log_odds), escape(group.text))
+        for part in group.parts[:PARTS]:
+            table.add_row("", f"[dim]{part.log_odds:+.2f}[/dim]", "", f"[dim]{escape(part.text)}[/dim]")
+        left = group.parts[PARTS:]
+        if left:
+            total = sum(part.log_odds for part in left)
+            table.add_row("", f"[dim]{total:+.2f}[/dim]", "", f"[dim]{len(left)} more[/dim]")
+    table.add_row("together", f"{log_odds:+.2f}", "", f"a confidence of {_chance(confidence)}")
+    return table
+
+
+def _chance(confidence: float) -> str:
+    return f"{confidence:.3f}" if 0.001 <= confidence <= 0.999 else "below .001" if confidence < 0.5 else "above .999"
+
+
+def _bar(log_odds: float) -> str:
+    cells = min(CELLS, round(CELLS * abs(log_odds) / WIDEST))
+    return f"[{'green' if log_odds > 0 else 'red'}]{('█' if log_odds > 0 else '▒') * cells}[/]"
+
+
+def _difference(found: Explanation) -> str:
+    """What tells a pair from the next candidate: the two groups that differ most."""
+    assert found.runner_up is not None
+    other = {group.name: group.log_odds for group in found.runner_up.groups}
+    gaps = [(group.log_odds - other.get(group.name, 0.0), group.name) for group in found.groups]
+    return ", ".join(f"{name} {gap:+.1f}" for gap, name in sorted(gaps, key=lambda each: -abs(each[0]))[:2])

@@ -1,0 +1,186 @@
+"""Why a pair has its confidence: what speaks for it and against it, and what it would take to lose the link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from emea.analysis.bars import HIGHEST, Bars
+from emea.analysis.explanation import Candidate, Explanation, Group, SmallestSet
+from emea.data import Links
+from emea.errors import EmeaError, InputError
+from emea.evidence.prepared import Prepared, prepare
+from emea.method.rounds import Outcome
+from emea.runs.finding import Finder
+from emea.runs.inputs import Inputs
+from emea.runs.kept import Kept
+from emea.runs.pieces import Pieces
+from emea.runs.pieces_of_judge import JudgedPieces
+from emea.runs.pieces_of_loop import LoopPieces
+from emea.settings import Settings, read_config
+
+SEED, EXCLUDED, ALONE = "seed", "excluded", "no counterpart"
+
+
+class Explainer:
+    """Explains the pairs of one run."""
+
+    def __init__(
+        self, kept: Kept, prepared: Prepared | None, settings: Settings, languages: Sequence[str], notes: Sequence[str]
+    ) -> None:
+        self.kept, self.settings, self.notes = kept, settings, tuple(notes)
+        self.finder = Finder(kept, prepared, languages)
+        self.loop = LoopPieces(kept.grounds, prepared, settings, self.finder)
+        judged = kept.grounds.judged
+        self.judged = JudgedPieces(kept.grounds, judged, prepared, settings, self.finder) if judged else None
+        self.linked = dict(kept.confidence)
+
+    @classmethod
+    def open(cls, folder: Path, languages: Sequence[str] = ()) -> Explainer:
+        """For a finished run folder. Where its inputs have changed or are gone, only sums are told."""
+        if not (folder / "settings.toml").exists():
+            raise InputError(f"{folder} is not a run folder: it has no settings.toml")
+        kept = Kept.read(folder)
+        inputs = Inputs.parse(read_config(folder / "settings.toml", "run"), folder / "settings.toml")
+        settings = Settings(**read_config(folder / "settings.toml"))
+        try:
+            task, _, _ = inputs.read(settings.matching.cardinality)
+        except EmeaError as error:
+            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {error}"])
+        if not kept.belongs_to(task):
+            note = "the inputs have changed since the run: neighbours and values are not shown"
+            return cls(kept, None, settings, languages, [note])
+        return cls(kept, prepare(task, settings.evidence), settings, languages, [])
+
+    @classmethod
+    def of(cls, outcome: Outcome, languages: Sequence[str] = ()) -> Explainer:
+        """For a run that is in memory."""
+        return cls(Kept.of(outcome), outcome.prepared, outcome.settings, languages, [])
+
+    def explain(self, source: str, target: str | None = None) -> Explanation:
+        """Why a source, or a target, is linked as it is, or why it is not linked to a target. Entities are given by
+        their names, by the last parts of these, or by labels."""
+        one, other = self.finder.pair(source, target)
+        if one is not None and other is None:
+            other = self._chosen(one)
+        elif one is None and other is not None:
+            one = self._chosen(other, swapped=True)
+        if one is None or other is None:
+            name, side = (source, 0) if one is not None else (source, 1)
+            entity = one if one is not None else other
+            label = self.finder.label(side, entity) if entity is not None else name
+            status = ALONE if self._known_alone(side, entity) else "not a candidate"
+            return Explanation(name, None, label, "", status, 0.0, notes=(*self.notes, f"{label} has no candidate"))
+        return self._explained(one, other)
+
+    def _explained(self, source: int, target: int) -> Explanation:
+        names = self.kept.names[0][source], self.kept.names[1][target]
+        labels = self.finder.label(0, source), self.finder.label(1, target)
+        told = Explanation(*names, *labels, "candidate", 0.0)
+        status = self._status(source, target)
+        pieces = self._pieces(source, target)
+        if status == SEED:
+            return replace(told, status=SEED, confidence=1.0, notes=(*self.notes, "this pair was given as known"))
+        if pieces is None:
+            why = "the pair was given as wrong" if status == EXCLUDED else "nothing proposed this pair"
+            return replace(told, status=status, notes=(*self.notes, why))
+        bars, notes = pieces.bars(source, target), self.notes
+        if self.judged is not None and pieces is self.loop:
+            bars, notes = bars.limited(-HIGHEST), (*notes, "the pair was too improbable to be judged by values")
+        return replace(
+            told,
+            status=status,
+            confidence=self.kept.confidence.get((source, target), bars.confidence),
+            log_odds=bars.log_odds,
+            saturated=bars.saturated,
+            base=bars.base,
+            groups=_groups(bars, pieces, source, target),
+            illustration=self.loop.illustration(source, target),
+            runner_up=self._runner_up(source, target),
+            smallest_set=self._smallest_set(source, target, bars, pieces),
+            notes=notes,
+        )
+
+    def _pieces(self, source: int, target: int) -> Pieces | None:
+        """What the confidence of a pair comes from; None if it is no candidate."""
+        for each in (self.judged, self.loop):
+            if each is not None and each.known(source, target):
+                return each
+        return None
+
+    def _status(self, source: int, target: int) -> str:
+        if (source, target) in self.kept.confidence:
+            return "link"
+        for name, links in ((SEED, self.finder.given("seeds")), (EXCLUDED, self.finder.given("exclusions"))):
+            if _among(links, source, target):
+                return name
+        return "candidate" if self._pieces(source, target) is not None else "not a candidate"
+
+    def _known_alone(self, side: int, entity: int | None) -> bool:
+        alone = self.finder.given("unmatched")
+        return entity is not None and entity in (alone.source, alone.target)[side].tolist()
+
+    def _chosen(self, entity: int, *, swapped: bool = False) -> int | None:
+        """The counterpart that an entity was linked to or given, else the candidate with the highest confidence."""
+        seeds = self.finder.given("seeds")
+        known = [*zip(seeds.source.tolist(), seeds.target.tolist(), strict=True), *self.kept.confidence]
+        for pair in known:
+            if pair[int(swapped)] == entity:
+                return int(pair[1 - int(swapped)])
+        ranked = self._ranked(entity, swapped=swapped)
+        return ranked[0][1] if ranked else None
+
+    def _ranked(self, entity: int, *, swapped: bool = False) -> list[tuple[float, int]]:
+        """The candidates of an entity by log-odds, the best first."""
+        found = []
+        for each in (self.judged, self.loop):
+            if each is None:
+                continue
+            for other in each.candidates(entity, swapped=swapped):
+                pair = (other, entity) if swapped else (entity, other)
+                found.append((each.bars(*pair).log_odds, other))
+            if found:
+                break
+        return sorted(found, reverse=True)
+
+    def _runner_up(self, source: int, target: int) -> Candidate | None:
+        others = [other for _, other in self._ranked(source) if other != target]
+        if not others:
+            return None
+        pieces = self._pieces(source, others[0])
+        assert pieces is not None
+        bars, other = pieces.bars(source, others[0]), others[0]
+        called, groups = self.finder.label(1, other), _groups(bars, pieces, source, other)
+        return Candidate(self.kept.names[1][other], called, bars.confidence, bars.log_odds, bars.base, groups)
+
+    def _smallest_set(self, source: int, target: int, bars: Bars, pieces: Pieces) -> SmallestSet | None:
+        """Take evidence away, the strongest first, until the link is lost; then give back what need not be taken."""
+        threshold = self.settings.matching.minimum
+        limit = float(np.log(threshold) - np.log1p(-threshold)) if 0 < threshold < 1 else None
+        if limit is None or bars.log_odds < limit:
+            return None
+        evidence = pieces.evidence(source, target)
+        taken: list[int] = []
+        for number in range(len(evidence)):
+            taken.append(number)
+            if pieces.without(source, target, taken) < limit:
+                break
+        else:
+            return None
+        for number in taken[:-1]:
+            fewer = [each for each in taken if each != number]
+            if pieces.without(source, target, fewer) < limit:
+                taken = fewer
+        left = pieces.without(source, target, taken)
+        return SmallestSet(tuple(evidence[each] for each in taken), threshold, float(1 / (1 + np.exp(-left))))
+
+
+def _groups(bars: Bars, pieces: Pieces, source: int, target: int) -> tuple[Group, ...]:
+    return tuple(Group(name, *pieces.told(name, log_odds, source, target)) for name, log_odds in bars.groups.items())
+
+
+def _among(links: Links, source: int, target: int) -> bool:
+    return bool(((links.source == source) & (links.target == target)).any())

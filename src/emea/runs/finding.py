@@ -1,0 +1,82 @@
+"""Finds the entities of a run by what a person calls them, and tells what they are called."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import cached_property
+
+from emea.data import Links
+from emea.errors import InputError
+from emea.evidence.prepared import Prepared
+from emea.formats._labels import labelled
+from emea.runs.kept import Kept
+from emea.runs.wording import Called, both_called, readable
+
+SIDES = ("source", "target")
+
+
+class Finder:
+    """Names and labels of the entities of both graphs."""
+
+    def __init__(self, kept: Kept, prepared: Prepared | None, languages: Sequence[str]) -> None:
+        self.kept, self.prepared = kept, prepared
+        self.called: tuple[Called, Called] | None = both_called(prepared, languages) if prepared else None
+
+    @cached_property
+    def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The entities by name."""
+        source, target = ({name: number for number, name in enumerate(names)} for names in self.kept.names)
+        return source, target
+
+    def given(self, what: str) -> Links:
+        """Pairs that the run was given: seeds, exclusions, unmatched."""
+        found: Links = getattr(self.prepared.given, what) if self.prepared else Links.empty()
+        return found
+
+    def label(self, side: int, entity: int) -> str:
+        """What an entity is called."""
+        return self.called[side].label(entity) if self.called else readable(self.kept.names[side][entity])
+
+    def pair(self, source: str, target: str | None) -> tuple[int | None, int | None]:
+        """The two entities; if only one is given, it may be of either graph."""
+        if target is not None:
+            return self._find(source, 0), self._find(target, 1)
+        try:
+            return self._find(source, 0), None
+        except InputError:
+            if self._exact(source, 1) is not None or len(self._called_so(source, 1)) == 1:
+                return None, self._find(source, 1)
+            raise
+
+    def _exact(self, text: str, side: int) -> int | None:
+        found = self.numbers[side].get(text)
+        if found is None and self.prepared is not None:
+            graph = (self.prepared.given.source, self.prepared.given.target)[side]
+            aliases = graph.aliases.to_pylist() if graph.aliases is not None else []
+            found = aliases.index(text) if text in aliases else None
+        return found
+
+    def _called_so(self, text: str, side: int) -> list[int]:
+        names, wanted = self.kept.names[side], text.casefold()
+        found = {number for number, name in enumerate(names) if readable(name).casefold() == wanted}
+        if self.prepared is not None:
+            graph = (self.prepared.given.source, self.prepared.given.target)[side]
+            found |= set(labelled(graph, text).tolist())
+        return sorted(found)
+
+    def _find(self, text: str, side: int) -> int:
+        """The entity of this name, or the only one whose label or last part of the name is this."""
+        exact = self._exact(text, side)
+        if exact is not None:
+            return exact
+        found = self._called_so(text, side)
+        if len(found) == 1:
+            return found[0]
+        names = self.kept.names[side]
+        if found:
+            shown = ", ".join(names[number] for number in found[:3])
+            raise InputError(f"{len(found)} {SIDES[side]}s are called '{text}': expected one of {shown}")
+        near = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise InputError(f"the {SIDES[side]} graph has no '{text}'{hint}")

@@ -1,0 +1,46 @@
+"""What the confidence of a pair is made of, piece by piece, in words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from emea.analysis.bars import Bars
+from emea.analysis.explanation import Part
+
+
+class Pieces(ABC):
+    """The evidence about the pairs of a run, by one way of computing confidence."""
+
+    @abstractmethod
+    def known(self, source: int, target: int) -> bool:
+        """Whether the pair is one of these."""
+
+    @abstractmethod
+    def candidates(self, entity: int, *, swapped: bool = False) -> list[int]:
+        """The best counterparts of a source or, if swapped, of a target."""
+
+    @abstractmethod
+    def bars(self, source: int, target: int) -> Bars:
+        """The log-odds of a pair's confidence as a sum."""
+
+    @abstractmethod
+    def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
+        """One line about a group of a pair's evidence, its share, and its parts, which add up to it."""
+
+    @abstractmethod
+    def evidence(self, source: int, target: int) -> list[str]:
+        """The pieces that speak for a pair, the strongest first."""
+
+    @abstractmethod
+    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
+        """Log-odds of the confidence without some of these pieces, computed anew."""
+
+
+def scaled(parts: Sequence[tuple[Part, float]], log_odds: float) -> tuple[Part, ...]:
+    """The parts, each with its share of the log-odds, the largest first; nothing if no part says anything."""
+    total = sum(said for _, said in parts)
+    if not total:
+        return ()
+    found = (Part(**{**vars(part), "log_odds": log_odds * said / total}) for part, said in parts)
+    return tuple(sorted(found, key=lambda part: -abs(part.log_odds)))

@@ -1,0 +1,260 @@
+"""Pieces of the judge: what values, neighbours and kinds said about a pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from emea.analysis.bars import CALIBRATION, NONE, RIVALS, Bars
+from emea.analysis.explanation import Named, Part
+from emea.analysis.judged_bars import JudgedBars
+from emea.evidence.comparison import Comparison
+from emea.evidence.descriptions import Description, describe
+from emea.evidence.prepared import Prepared
+from emea.method.grounds import Grounds, Judged
+from emea.method.mixture import competing
+from emea.method.support import Support
+from emea.runs.finding import Finder
+from emea.runs.pieces import Pieces, scaled
+from emea.runs.wording import counted, raw_text, readable
+from emea.settings import Settings
+
+VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
+NEAREST = 30  # candidates of an entity that are compared with each other
+LEAST = 1e-9  # log-odds that are worth a part
+
+
+class JudgedPieces(Pieces):
+    """What the judge found about the pairs."""
+
+    def __init__(
+        self, grounds: Grounds, judged: Judged, prepared: Prepared | None, settings: Settings, finder: Finder
+    ) -> None:
+        self.judged, self.prepared, self.settings, self.finder = judged, prepared, settings, finder
+        self.grounds, self.sums = grounds, JudgedBars(grounds, judged)
+
+    def known(self, source: int, target: int) -> bool:
+        """Whether the pair was judged."""
+        return self.sums.row(source, target) >= 0
+
+    def candidates(self, entity: int, *, swapped: bool = False) -> list[int]:
+        """Those that were judged, the likeliest first."""
+        rows = np.flatnonzero(self.judged.pairs[:, int(swapped)] == entity)
+        best = rows[np.argsort(-self.sums.said[rows].sum(1), kind="stable")[:NEAREST]]
+        others: list[int] = self.judged.pairs[best, 1 - int(swapped)].tolist()
+        return others
+
+    def bars(self, source: int, target: int) -> Bars:
+        """Values, neighbours, structure, types, none, rivals, calibration."""
+        return self.sums.of(self.sums.row(source, target))
+
+    def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
+        """In words."""
+        row = self.sums.row(source, target)
+        texts = {
+            STRUCTURE: "what encoder and rules believed, where values say little",
+            TYPES: self._kinds(source, target),
+            NONE: f"at random, one pair in {1 + math.exp(-self.judged.said[NONE][row]):,.0f} would be right",
+            RIVALS: "how the other candidates of the two entities compare",
+            CALIBRATION: f"no such link is given more than {self.judged.ceiling[row]:g}, or less than .0001",
+        }
+        if group == VALUES:
+            parts = self._field_parts(row, log_odds)
+            return "names and other values", log_odds, parts
+        if group == NEIGHBOURS:
+            parts = self._neighbour_parts(source, target, log_odds)
+            return (counted(len(parts), "linked neighbour") if parts else "linked neighbours"), log_odds, parts
+        return texts.get(group, group), log_odds, ()
+
+    def evidence(self, source: int, target: int) -> list[str]:
+        """Fields and kinds of evidence that speak for the pair."""
+        return [text for text, _, _ in self._speaking(source, target)]
+
+    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
+        """With what the values say together computed anew."""
+        row, speaking = self.sums.row(source, target), self._speaking(source, target)
+        fields = frozenset(speaking[place][1] for place in taken if isinstance(speaking[place][1], int))
+        changed = {str(speaking[place][1]): 0.0 for place in taken if isinstance(speaking[place][1], str)}
+        if fields:
+            changed[VALUES] = self.sums.values(row, frozenset(map(int, fields)))
+        return self.sums.of(row, changed).log_odds
+
+    def _speaking(self, source: int, target: int) -> list[tuple[str, int | str, float]]:
+        """Text, field or kind of evidence, and what it says."""
+        row = self.sums.row(source, target)
+        fields = enumerate(self.judged.by_field[row][:-1].tolist())
+        found: list[tuple[str, int | str, float]] = [
+            (self._field_text(row, field), field, said) for field, said in fields if said > 0
+        ]
+        names = {NEIGHBOURS: "linked neighbours", STRUCTURE: "what encoder and rules believed", TYPES: "kinds that fit"}
+        for name, text in names.items():
+            said = float(self.judged.said[name][row])
+            found += [(text, name, said)] if said > 0 else []
+        return sorted(found, key=lambda each: -each[2])
+
+    @cached_property
+    def _described(self) -> tuple[Description, Description] | None:
+        if self.prepared is None:
+            return None
+        given, evidence = self.prepared.given, self.settings.evidence
+        source, target = (
+            describe(graph, values, evidence)
+            for graph, values in zip((given.source, given.target), self.prepared.values, strict=True)
+        )
+        return source, target
+
+    @cached_property
+    def _comparison(self) -> Comparison | None:
+        return Comparison(*self._described) if self._described else None
+
+    def _field_parts(self, row: int, log_odds: float) -> tuple[Part, ...]:
+        """The fields' shares; what is over or missing is that fields are not independent."""
+        own = self.judged.by_field[row]
+        said = float(own.sum())
+        scale = log_odds / said if said and 0 < log_odds / said <= 1 else 1.0
+        parts = [self._field_part(row, field, scale * value) for field, value in enumerate(own) if abs(value) > LEAST]
+        rest = log_odds - scale * said
+        if parts and abs(rest) > LEAST:
+            parts.append(Part("values that tell partly the same", rest))
+        return tuple(sorted(parts, key=lambda part: -abs(part.log_odds)))
+
+    def _field_part(self, row: int, field: int, log_odds: float) -> Part:
+        fields = len(self.judged.fields)
+        if field == fields:
+            return Part("how far apart the two are", log_odds)
+        if field == fields + 1:
+            return Part("how rare the equal values are", log_odds)
+        compared = self._compared(row, field)
+        if compared is None:
+            return Part(self._field_text(row, field), log_odds)
+        return Part(
+            compared.text,
+            log_odds,
+            source_value=compared.values[0],
+            target_value=compared.values[1],
+            source_attribute=compared.attributes[0],
+            target_attribute=compared.attributes[1],
+            similarity=compared.similarity,
+        )
+
+    def _field_text(self, row: int, field: int) -> str:
+        if field == len(self.judged.fields):
+            return "how far apart the two are"
+        compared = self._compared(row, field)
+        return compared.text if compared is not None else f"field {field + 1}"
+
+    def _compared(self, row: int, field: int) -> _Compared | None:
+        """The most similar values of a pair in a field."""
+        if self._described is None or self._comparison is None or self.prepared is None:
+            return None
+        held = []
+        for side, entity, group in zip(
+            self._described, self.judged.pairs[row], (self.judged.fields.source, self.judged.fields.target), strict=True
+        ):
+            own = np.flatnonzero(side.values.entity == entity)
+            held.append(own[group[side.values.attribute[own]] == field])
+        if not all(map(len, held)):
+            return None
+        one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
+        first, second = self._described
+        alike = self._comparison.similarity(first.values.value[one], second.values.value[other])
+        best = int(alike.argmax())
+        given = self.prepared.given
+        texts = [
+            raw_text(graph, side.values, int(entity), int(side.values.value[place]))
+            for graph, side, entity, place in zip(
+                (given.source, given.target),
+                self._described,
+                self.judged.pairs[row],
+                (one[best], other[best]),
+                strict=True,
+            )
+        ]
+        names = [
+            " / ".join(
+                readable(part)
+                for part in str(side.values.attributes[int(side.values.attribute[place])].as_py()).split(" / ")
+            )
+            for side, place in ((first, one[best]), (second, other[best]))
+        ]
+        return _Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]))
+
+    def _neighbour_parts(self, source: int, target: int, log_odds: float) -> tuple[Part, ...]:
+        if self._support is None:
+            return ()
+        return scaled(list(self._linked(source, target)), log_odds)
+
+    def _linked(self, source: int, target: int) -> Iterator[tuple[Part, float]]:
+        """The linked neighbours of a pair."""
+        assert self._support is not None and self._described is not None  # noqa: PT018
+        mirrored = self.judged.mirrored
+        pair = np.array([target, source] if mirrored else [source, target])
+        for near, other, relation, back, weight, said in self._support.pieces(pair, self._probability):
+            one, another = (other, near) if mirrored else (near, other)
+            number, number_back = (back, relation) if mirrored else (relation, back)
+            names = [self._relation(place, each) for place, each in enumerate((number, number_back))]
+            labels = self.finder.label(0, one), self.finder.label(1, another)
+            same = labels[0] if labels[0] == labels[1] else f"{labels[0]} / {labels[1]}"
+            both = names[0][0] if names[0] == names[1] else f"{names[0][0]} / {names[1][0]}"
+            yield (
+                Part(
+                    f"both {both} → {same} ({weight:.2f})",
+                    0.0,
+                    Named(self.finder.kept.names[0][one], labels[0]),
+                    Named(self.finder.kept.names[1][another], labels[1]),
+                    names[0][0],
+                    names[1][0],
+                    names[0][1],
+                    weight,
+                ),
+                said,
+            )
+
+    def _relation(self, place: int, number: int) -> tuple[str, bool]:
+        assert self.finder.called is not None and self._described is not None  # noqa: PT018
+        backwards, own = divmod(number, self._described[place].relations)
+        names = self.finder.called[place].graph.relations
+        return (readable(str(names[own].as_py())) if own < len(names) else "narrower kind"), bool(backwards)
+
+    @cached_property
+    def _support(self) -> Support | None:
+        if self._described is None:
+            return None
+        sides = self._described[::-1] if self.judged.mirrored else self._described
+        return Support(*sides, self.judged.pairs[:, ::-1] if self.judged.mirrored else self.judged.pairs)
+
+    @cached_property
+    def _probability(self) -> np.ndarray:
+        """Of the judged pairs."""
+        odds, sizes = self.sums.said.sum(1), (len(self.finder.kept.names[0]), len(self.finder.kept.names[1]))
+        return competing(self.judged.pairs, odds, sizes, self.grounds.competition)
+
+    def _kinds(self, source: int, target: int) -> str:
+        if self._described is None:
+            return "what kinds of things the two are"
+        names = []
+        for side, entity in zip(self._described, (source, target), strict=True):
+            kind = int(side.kind[entity])
+            names.append(readable(side.kinds[kind]) if kind >= 0 else "no kind")
+        return f"kinds of the two: {names[0]} and {names[1]}"
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Two values that were compared."""
+
+    values: tuple[str, str]
+    attributes: tuple[str, str]
+    similarity: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
+        if self.values[0] == self.values[1]:
+            return f"{both}: “{self.values[0]}” in both"
+        return f"{both}: “{self.values[0]}” and “{self.values[1]}”, alike {self.similarity:.2f}"

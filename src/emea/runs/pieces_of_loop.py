@@ -1,0 +1,217 @@
+"""Pieces of the loop: what encoder and rules said about a pair."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import torch
+
+from emea import plugins
+from emea.analysis.bars import CALIBRATION, ENCODER, NONE, RIVALS, Bars, LoopBars
+from emea.analysis.explanation import Named, Part
+from emea.contracts import Ground, Grounded, Rule
+from emea.evidence.prepared import Prepared
+from emea.kernels.joins import Edges
+from emea.method.grounds import Grounds
+from emea.runs.finding import Finder
+from emea.runs.pieces import Pieces, scaled
+from emea.runs.wording import counted
+from emea.settings import Settings
+
+NEAREST = 30  # candidates of an entity that are compared with each other
+SHOWN = 5  # labelled neighbours
+FURTHEST = 400  # entities within two steps that are looked at
+LIKELY = 0.5  # belief from which a pair counts as labelled
+ENCODED = "what only the encoder knows"
+
+
+class LoopPieces(Pieces):
+    """What encoder and rules said about the candidates."""
+
+    def __init__(self, grounds: Grounds, prepared: Prepared | None, settings: Settings, finder: Finder) -> None:
+        self.grounds, self.prepared, self.settings, self.finder = grounds, prepared, settings, finder
+
+    @cached_property
+    def sums(self) -> LoopBars:
+        """The bars of all pairs."""
+        return LoopBars(self.grounds)
+
+    def known(self, source: int, target: int) -> bool:
+        """Whether the encoder proposed the pair."""
+        return self.sums.known(source, target)
+
+    def candidates(self, entity: int, *, swapped: bool = False) -> list[int]:
+        """Those that the rules looked at."""
+        near = self.sums.sides[int(swapped)].near
+        rows = near.rows(entity)
+        best = near.other[rows[(-near.belief[rows]).argsort(kind="stable")[:NEAREST]]].tolist()
+        return [other for other in best if (self.known(other, entity) if swapped else self.known(entity, other))]
+
+    def bars(self, source: int, target: int) -> Bars:
+        """Encoder, rules, none, rivals, calibration."""
+        return self.sums.of(source, target)
+
+    def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
+        """In words."""
+        if group in self.grounds.rules:
+            grounded = self._grounded(group, source, target)
+            parts = scaled([(self._part(each), each.said) for each in grounded.pieces], log_odds) if grounded else ()
+            return self._rule_text(group, parts), log_odds, parts
+        texts = {
+            ENCODER: "similar positions in the two graphs, as the encoder sees them",
+            NONE: "how likely it is that there is no counterpart",
+            RIVALS: "how the other candidates of the two entities compare",
+            CALIBRATION: "how often links like this were right where it is known",
+        }
+        return texts[group], log_odds, ()
+
+    def evidence(self, source: int, target: int) -> list[str]:
+        """What the rules found, then the encoder."""
+        return [*(self._part(each).text for _, _, each in self._ordered(source, target)), ENCODED]
+
+    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
+        """With the factors of the rules computed anew."""
+        removed, ordered = defaultdict[str, set[int]](set), self._ordered(source, target)
+        for place in taken:
+            if place < len(ordered):
+                removed[ordered[place][0]].add(ordered[place][1])
+        changed = {}
+        for name, numbers in removed.items():
+            grounded = self._grounded(name, source, target)
+            assert grounded is not None
+            whole = grounded.factor(())
+            left = grounded.factor(numbers) / whole if whole else 0.0
+            row = self.sums.sides[0].near.row(source, target)
+            other = self.sums.sides[1].near.row(target, source)
+            sides = self.grounds.rules[name]
+            changed[name] = (float(sides[0][row]) * left, float(sides[1][other]) * left)
+        return self.sums.log_odds(source, target, changed, silent=(ENCODER,) if len(ordered) in taken else ())
+
+    def illustration(self, source: int, target: int) -> tuple[str, ...]:
+        """Labelled pairs of entities that are within two steps of both: what an encoder can know a pair by."""
+        if self.prepared is None:
+            return ()
+        reached = [self._within_two(place, entity) for place, entity in enumerate((source, target))]
+        found = []
+        for one, steps in reached[0].items():
+            for other, belief in self._labelled.get(one, ()):
+                if other in reached[1]:
+                    text = f"{self.finder.label(0, one)} ↔ {self.finder.label(1, other)} ({belief:.2f}), "
+                    away = steps + reached[1][other]
+                    found.append((away, -belief, text + f"{steps} and {reached[1][other]} steps away"))
+        return tuple(text for _, _, text in sorted(found)[:SHOWN])
+
+    def _within_two(self, place: int, entity: int) -> dict[int, int]:
+        """Entities within two steps, and how many it takes."""
+        edges, found = self._edges[place], dict[int, int]()
+        for near in edges.leaving(entity)[1]:
+            found.setdefault(near, 1)
+        for near in list(found):
+            if len(found) >= FURTHEST:
+                break
+            for far in edges.leaving(near)[1][:FURTHEST]:
+                found.setdefault(far, 2)
+        found.pop(entity, None)
+        return found
+
+    @cached_property
+    def _edges(self) -> tuple[Edges, Edges]:
+        assert self.prepared is not None
+        graphs, device = self.prepared.graphs, torch.device("cpu")
+        return Edges.build(graphs.source, device), Edges.build(graphs.target, device)
+
+    @cached_property
+    def _labelled(self) -> dict[int, list[tuple[int, float]]]:
+        """Pairs that count as labelled, by source."""
+        beliefs = self.grounds.asked
+        rows = (beliefs.confidence > LIKELY).nonzero()[:, 0]
+        pairs, found = beliefs.candidates[rows], defaultdict[int, list[tuple[int, float]]](list)
+        for one, other, belief in zip(
+            pairs.source.tolist(), pairs.target.tolist(), beliefs.confidence[rows].tolist(), strict=True
+        ):
+            found[one].append((other, belief))
+        return found
+
+    @cached_property
+    def _rules(self) -> dict[str, Callable[[int, int], Grounded] | None]:
+        """What takes the factors of each rule apart."""
+        if self.prepared is None:
+            return {}
+        found = {}
+        for name in self.grounds.rules:
+            plugin = plugins.find("rules", name, Rule) if " + " not in name else None
+            if plugin is not None:
+                own = self.settings.plugin_settings("rules", name)
+                found[name] = plugin(self.prepared.graphs, own, torch.device("cpu")).grounds(self.grounds.asked)
+        return found
+
+    def _grounded(self, rule: str, source: int, target: int) -> Grounded | None:
+        taken_apart = self._rules.get(rule)
+        return taken_apart(source, target) if taken_apart is not None else None
+
+    def _ordered(self, source: int, target: int) -> list[tuple[str, int, Ground]]:
+        """The pieces that speak for a pair: rule, number, piece; the strongest first."""
+        found = []
+        for name in self.grounds.rules:
+            grounded = self._grounded(name, source, target)
+            found += [
+                (name, number, each) for number, each in enumerate(grounded.pieces if grounded else ()) if each.said > 0
+            ]
+        return sorted(found, key=lambda each: -each[2].said)
+
+    def _rule_text(self, name: str, parts: Sequence[Part]) -> str:
+        if name == "paris":
+            return counted(len(parts), "matching neighbour or value") if parts else "no neighbour or value matches"
+        if name == "disagreement":
+            return "values that differ" if parts else "no values that differ"
+        return f"the rule {name}"
+
+    def _part(self, piece: Ground) -> Part:
+        """A piece in words; its share is set later."""
+        assert self.finder.called is not None
+        one, other = self.finder.called
+        if piece.source_attribute >= 0:
+            return self._differing(piece)
+        (relation, back), (target_relation, target_back) = (
+            side.relation(number) for side, number in ((one, piece.source_relation), (other, piece.target_relation))
+        )
+        ends = one.label(piece.source), other.label(piece.target)
+        shown = [
+            f"{'is ' if turned else ''}{name}{' of' if turned else ''}"
+            for name, turned in ((relation, back), (target_relation, target_back))
+        ]
+        both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
+        values = one.is_value(piece.source)
+        same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
+        sure = "" if values and piece.belief >= 1 else f" ({piece.belief:.2f})"
+        return Part(
+            f"both {both} → {same}{sure}, relations alike {piece.relations:.2f}",
+            0.0,
+            Named(one.name(piece.source), ends[0]),
+            Named(other.name(piece.target), ends[1]),
+            relation,
+            target_relation,
+            back,
+            piece.belief,
+        )
+
+    def _differing(self, piece: Ground) -> Part:
+        """Values that disagree."""
+        assert self.prepared is not None
+        names = [
+            values.attributes[number].as_py()
+            for values, number in zip(
+                self.prepared.values, (piece.source_attribute, piece.target_attribute), strict=True
+            )
+        ]
+        shown = [str(name).replace("#", "/").rpartition("/")[2] for name in names]
+        both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
+        return Part(
+            f"{both} differ; such values usually agree ({piece.relations:.2f})",
+            0.0,
+            source_attribute=shown[0],
+            target_attribute=shown[1],
+            similarity=piece.belief,
+        )

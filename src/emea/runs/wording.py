@@ -1,0 +1,98 @@
+"""What people call the entities, relations and values of two graphs."""
+
+from __future__ import annotations
+
+import locale
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from emea.data import Graph
+from emea.evidence.prepared import Prepared, ValuedGraph
+from emea.evidence.values import Values, normal_form
+from emea.formats._labels import labels, last_parts
+
+SHOWN = 80  # characters of a value
+
+
+class Called:
+    """What the entities, relations and attributes of one graph are called."""
+
+    def __init__(self, graph: Graph, wide: Graph, languages: Sequence[str]) -> None:
+        self.graph, self.wide, self.languages = graph, wide, tuple(languages) or usual_languages()
+        self.values = wide.values if isinstance(wide, ValuedGraph) else 0
+
+    @cached_property
+    def _labels(self) -> list[str | None]:
+        found: list[str | None] = labels(self.graph, None, self.languages).to_pylist()
+        return found
+
+    @cached_property
+    def _relations(self) -> list[str]:
+        found: list[str] = last_parts(self.wide.relations).to_pylist()
+        return found
+
+    def name(self, entity: int) -> str:
+        """Its name in the graph; of a value the value."""
+        return str(self.wide.entities[entity].as_py())
+
+    def is_value(self, entity: int) -> bool:
+        """Whether this is a value that counts as an entity."""
+        return entity >= len(self.graph.entities)
+
+    def label(self, entity: int) -> str:
+        """Its label, else the last part of its name; of a value the value in quotes."""
+        if self.is_value(entity):
+            return f"“{shortened(self.name(entity).strip(chr(34))[2:])}”"
+        return self._labels[entity] or readable(self.name(entity))
+
+    def relation(self, number: int) -> tuple[str, bool]:
+        """What a relation is called, and whether it is followed backwards."""
+        backwards, own = divmod(number, len(self._relations))
+        return self._relations[own], bool(backwards)
+
+
+def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:
+    """Of the source graph, and of the target graph."""
+    given, graphs = prepared.given, prepared.graphs
+    return Called(given.source, graphs.source, languages), Called(given.target, graphs.target, languages)
+
+
+def usual_languages() -> tuple[str, ...]:
+    """The system's language, then English."""
+    own = (locale.getlocale()[0] or "en").partition("_")[0].lower()
+    own = own if own.isalpha() and len(own) == 2 else "en"
+    return tuple(dict.fromkeys((own, "en")))
+
+
+def readable(name: str) -> str:
+    """The last part of a name with spaces for underscores."""
+    last = str(last_parts(pa.array([name], pa.large_string()))[0].as_py())
+    return last.replace("_", " ").strip() or name
+
+
+def counted(number: int, noun: str) -> str:
+    """As in "2 matching neighbours or values".
+
+    >>> counted(2, "matching neighbour or value"), counted(1, "link")
+    ('2 matching neighbours or values', '1 link')
+    """
+    return f"{number:,} {noun if number == 1 else ' or '.join(f'{word}s' for word in noun.split(' or '))}"
+
+
+def shortened(text: str) -> str:
+    """The text, cut where it is long."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def raw_text(graph: Graph, values: Values, entity: int, form: int) -> str:
+    """A value of an entity as its graph has it; where it is not its own, in normal form."""
+    wanted = values.forms[form]
+    table = graph.literals
+    rows = np.flatnonzero(table["entity"].to_numpy() == entity)
+    for text in table["value"].take(pa.array(rows)).to_pylist():
+        if normal_form(text) == wanted:
+            return shortened(text)
+    return shortened(wanted[2:])

@@ -95,7 +95,7 @@ def test_the_folder_holds_what_it_should(finished: Path) -> None:
     assert names == {
         "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "alignment.review.tsv", "unlinked.tsv",
         "candidates.tsv", "relations.tsv", "relations.sssom.tsv", "rounds.jsonl", "summary.json", "seeds.tsv",
-        "settings.toml", "timings.jsonl",
+        "settings.toml", "timings.jsonl", "grounds.safetensors",
     }  # fmt: skip
 
 

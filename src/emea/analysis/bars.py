@@ -131,54 +131,61 @@ class _Side:
     def belief(
         self, entity: int, other: int, members: np.ndarray, changed: dict[str, float], *, divided: bool
     ) -> np.ndarray:
-        """p(other | entity) for each coalition."""
+        """p(other | entity) for each coalition. Where entities may have several counterparts, what these have together
+        is what the most probable one has."""
         near, wide = self.near.rows(entity), self.wide.rows(entity)
-        own = np.flatnonzero(self.near.other[near] == other)
+        considered = np.flatnonzero(self.near.other[near] == other)
+        believed = self._ruled(entity, int(considered[0]) if len(considered) else -1, members, changed)
+        # the rules have not looked at what is too improbable
+        found = believed[:, considered[0]] if len(considered) else self._unruled(entity, other, wide, members)
+        if divided:
+            return found
+        others = self.wide.belief[wide[~np.isin(self.wide.other[wide], self.near.other[near])]]
+        highest = np.maximum(believed.max(1, initial=0.0), others.max(initial=0.0)).clip(NOTHING)
+        total = (believed.sum(1) + others.sum()).clip(max=1.0)
+        scaled: np.ndarray = found * np.where(members[:, -2], total / highest, 1.0)
+        return scaled
+
+    def _left(self, entity: int) -> float:
+        """What the encoder does not give to "none"."""
+        none = float(self.wide.none[entity])
+        return 1 - none if none < 1 else 1.0
+
+    def _unruled(self, entity: int, other: int, wide: np.ndarray, members: np.ndarray) -> np.ndarray:
+        """p(other | entity) by the encoder alone."""
         encoder, none, rivals = members[:, 0], members[:, -3], members[:, -2]
-        left = 1 - self.wide.none[entity] if self.wide.none[entity] < 1 else 1.0
-        if not len(own):  # too improbable for the rules to have looked at
-            chance, count = self.wide.belief[self.wide.row(entity, other)], len(wide)
-            share = np.where(encoder, chance / left, 1 / count)
-            others = np.where(encoder & rivals, 1 - chance / left, 1 - 1 / count)
-            found = share / (share + others).clip(NOTHING) * np.where(encoder & none, left, 1.0)
-            return found if divided else self._undivided(found, wide, rivals)
-        chance = self.near.belief[near]
-        given, place = chance.sum(), own[0]
+        chance, count, left = self.wide.belief[self.wide.row(entity, other)], len(wide), self._left(entity)
+        share = np.where(encoder, chance / left, 1 / count)
+        others = np.where(encoder & rivals, 1 - chance / left, 1 - 1 / count)
+        found: np.ndarray = share / (share + others).clip(NOTHING) * np.where(encoder & none, left, 1.0)
+        return found
+
+    def _ruled(self, entity: int, place: int, members: np.ndarray, changed: dict[str, float]) -> np.ndarray:
+        """p of each pair that the rules looked at, [coalitions, pairs]; the pair at `place` is the one asked about."""
+        near, wide = self.near.rows(entity), self.wide.rows(entity)
+        encoder, none, rivals = members[:, 0], members[:, -3], members[:, -2]
+        chance, left = self.near.belief[near], self._left(entity)
+        counted = np.isin(self.near.other[near], self.wide.other[wide])  # seeds are not
+        given = chance[counted].sum().clip(NOTHING)
         logit = np.zeros((len(members), len(near)))
         for number, (name, found) in enumerate(self.rules.items()):
             said = found[near]  # a copy
-            said[place] = changed.get(name, said[place])
+            if place >= 0:
+                said[place] = changed.get(name, said[place])
             logit += members[:, 1 + number, None] * said
         ruled = members[:, 1 : 1 + len(self.rules)].any(1)
-        proposal = np.where(encoder[:, None], np.log(chance.clip(NOTHING)), np.log(given / len(near)))
-        is_rival = np.arange(len(near)) != place
-        neutral = ~rivals[:, None] & is_rival
-        logit, proposal = np.where(neutral, 0.0, logit), np.where(neutral, np.log(given / len(near)), proposal)
+        usual = np.log(given / max(1, len(near)))
+        proposal = np.where(encoder[:, None], np.log(chance.clip(NOTHING)), usual)
+        neutral = ~rivals[:, None] & (np.arange(len(near)) != place)
+        logit, proposal = np.where(neutral, 0.0, logit), np.where(neutral, usual, proposal)
         score = proposal + self.say * logit
-        score = np.exp(score - score.max(1, keepdims=True))
+        score = np.exp(score - score.max(1, keepdims=True, initial=LOWEST))
         share = score / score.sum(1, keepdims=True)
         against = self.none if self.none > LOWEST else -np.inf
         compatible = 1 / (1 + np.exp(np.where((none & ruled)[:, None], against - logit, -np.inf)))
         mass = np.where(encoder, np.where(none, given, given / left), 1.0)
-        believed = share * compatible * mass[:, None]
-        return believed[:, place] if divided else self._scaled(believed, wide, near, place, rivals)
-
-    def _scaled(
-        self, found: np.ndarray, wide: np.ndarray, near: np.ndarray, place: int, rivals: np.ndarray
-    ) -> np.ndarray:
-        """Where entities may have several counterparts: what they have together is what the most probable has."""
-        others = self.wide.belief[wide[~np.isin(self.wide.other[wide], self.near.other[near])]]
-        highest = np.maximum(found.max(1), others.max(initial=0.0)).clip(NOTHING)
-        total = (found.sum(1) + others.sum()).clip(max=1.0)
-        scaled: np.ndarray = found[:, place] * np.where(rivals, total / highest, 1.0)
-        return scaled
-
-    def _undivided(self, found: np.ndarray, wide: np.ndarray, rivals: np.ndarray) -> np.ndarray:
-        """The same for a pair that the rules have not looked at."""
-        chance = self.wide.belief[wide]
-        scale = min(1.0, chance.sum()) / max(chance.max(), NOTHING)
-        scaled: np.ndarray = found * np.where(rivals, scale, 1.0)
-        return scaled
+        believed: np.ndarray = share * compatible * mass[:, None] * counted
+        return believed
 
 
 class _Index:

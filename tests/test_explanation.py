@@ -1,0 +1,345 @@
+"""Explanations add up, agree with slow formulas and with computing anew, and are told to those who ask."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import emea
+from emea.analysis.bars import LoopBars
+from emea.analysis.explanation import Explanation
+from emea.analysis.judged_bars import JudgedBars
+from emea.analysis.shapley import coalitions, shapley
+from emea.data import Graph
+from emea.errors import InputError
+from emea.examples import read_example
+from emea.method.grounds import Grounds
+from emea.rules.disagreement import Disagreement, DisagreementSettings
+from emea.rules.paris import PARIS, PARISSettings
+from emea.runs.explaining import Explainer
+from emea.runs.kept import Kept, keep
+from emea.settings import load
+from test_run import GRAPHS, QUICK, SMALL, command
+
+CPU = torch.device("cpu")
+
+
+def logit(probability: float) -> float:
+    return math.log(probability) - math.log1p(-probability)
+
+
+@pytest.fixture(scope="module")
+def structural() -> emea.Result:
+    task, _ = read_example("world", seeds=300)
+    return emea.align(task, load(assignments=["evidence.kind=structure", *SMALL]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run by names and values, without seeds."""
+    place = tmp_path_factory.mktemp("explained")
+    command("align", *GRAPHS, "--out", "run", *QUICK, folder=place)
+    return place / "run"
+
+
+@pytest.fixture(scope="module")
+def explainer(folder: Path) -> Explainer:
+    return Explainer.open(folder)
+
+
+# --- sums ---
+
+
+def test_shapley_values_are_averages_over_all_orders() -> None:
+    draw, players = np.random.default_rng(1), 4
+    worth = draw.normal(size=2**players)
+    expected = np.zeros(players)
+    orders = list(permutations(range(players)))
+    for order in orders:
+        joined = 0
+        for player in order:
+            expected[player] += worth[joined + 2**player] - worth[joined]
+            joined += 2**player
+    assert shapley(worth) == pytest.approx(expected / len(orders), abs=1e-12)
+    assert coalitions(players)[-1].all()
+
+
+def test_the_bars_of_every_link_add_up_to_its_log_odds(structural: emea.Result) -> None:
+    found, grounds = structural.alignment, structural.outcome.grounds
+    assert grounds is not None
+    bars = LoopBars(grounds)
+    assert len(found) > 100
+    for source, target, confidence in zip(*map(list, _columns(found)), strict=True):
+        told = bars.of(source, target)
+        assert told.base + sum(told.groups.values()) == pytest.approx(logit(confidence), abs=1e-6)
+        assert list(told.groups) == ["encoder", "paris", "none", "rivals", "calibration"]
+
+
+@pytest.mark.parametrize("cardinality", ["many-to-one", "one-to-many", "many-to-many"])
+def test_bars_add_up_where_entities_have_several_counterparts(cardinality: str) -> None:
+    task, _ = read_example("world", seeds=200)
+    changes = ["evidence.kind=structure", f"matching.cardinality={cardinality}", *SMALL]
+    result = emea.align(task, load(assignments=changes))
+    assert result.outcome.grounds is not None
+    bars = LoopBars(result.outcome.grounds)
+    rows = list(zip(*map(list, _columns(result.alignment)), strict=True))
+    assert rows
+    for source, target, confidence in rows[::5]:
+        assert bars.of(source, target).log_odds == pytest.approx(logit(confidence), abs=1e-6)
+
+
+def test_the_bars_of_every_judged_link_add_up_also_from_the_folder(folder: Path) -> None:
+    kept = Kept.read(folder)
+    assert kept.grounds.judged is not None
+    bars = JudgedBars(kept.grounds, kept.grounds.judged)
+    assert len(kept.confidence) > 300
+    for (source, target), confidence in kept.confidence.items():
+        row = bars.row(source, target)
+        told = bars.of(row)
+        assert told.base + sum(told.groups.values()) == pytest.approx(logit(confidence), abs=1e-6)
+        assert bars.values(row) == pytest.approx(float(kept.grounds.judged.said["values"][row]), abs=1e-9)
+
+
+def test_what_is_kept_is_small_and_comes_back(structural: emea.Result, tmp_path: Path, folder: Path) -> None:
+    keep(structural.outcome, tmp_path)
+    kept, grounds = Kept.read(tmp_path), structural.outcome.grounds
+    assert grounds is not None
+    pair = next(iter(kept.confidence))
+    assert LoopBars(kept.grounds).of(*pair) == LoopBars(grounds).of(*pair)
+    assert kept.belongs_to(structural.task)
+    sizes = [(folder / name).stat().st_size for name in ("grounds.safetensors", "candidates.tsv")]
+    assert sizes[0] <= 2 * sizes[1]
+
+
+# --- pieces of rules ---
+
+
+def _columns(found: emea.data.Alignment) -> tuple[list[int], list[int], list[float]]:
+    return found.source.tolist(), found.target.tolist(), found.confidence.double().tolist()
+
+
+def _asked(grounds: Grounds) -> Iterator[tuple[int, int, int]]:
+    """Some of the pairs that the rules were asked about: row, source, target."""
+    pairs = grounds.asked.candidates
+    for row in range(0, len(pairs), max(1, len(pairs) // 200)):
+        yield row, int(pairs.source[row]), int(pairs.target[row])
+
+
+def test_pieces_of_paris_add_up_to_its_factor(structural: emea.Result) -> None:
+    grounds, graphs = structural.outcome.grounds, structural.outcome.prepared.graphs
+    assert grounds is not None
+    rule = PARIS(graphs, PARISSettings(), CPU)
+    factors, taken_apart = rule.factors(grounds.asked, structural.last.embeddings), rule.grounds(grounds.asked)  # type: ignore[union-attr]
+    assert taken_apart is not None
+    some = 0
+    for row, source, target in _asked(grounds):
+        found = taken_apart(source, target)
+        assert sum(piece.said for piece in found.pieces) == pytest.approx(float(factors[row]), abs=1e-9)
+        assert found.factor(()) == pytest.approx(float(factors[row]), abs=1e-9)
+        assert found.factor(range(len(found.pieces))) == pytest.approx(0.0, abs=1e-12)
+        some += len(found.pieces) > 1
+    assert some > 10
+
+
+def test_a_piece_has_the_same_share_however_pieces_are_grouped(structural: emea.Result) -> None:
+    """Aumann and Shapley: along the way on which all pieces grow together, by numbers."""
+    grounds = structural.outcome.grounds
+    assert grounds is not None
+    taken_apart = PARIS(structural.outcome.prepared.graphs, PARISSettings(), CPU).grounds(grounds.asked)
+    assert taken_apart is not None
+    found = max(
+        (taken_apart(source, target) for _, source, target in _asked(grounds)), key=lambda each: len(each.pieces)
+    )
+    terms = [math.log1p(-found.factor(set(range(len(found.pieces))) - {number})) for number in range(len(found.pieces))]
+    total, steps = sum(terms), 20_000
+    for piece, term in zip(found.pieces, terms, strict=True):
+        along = sum(-term * math.exp((step + 0.5) / steps * total) for step in range(steps)) / steps
+        assert piece.said == pytest.approx(along, abs=1e-6)
+
+
+def test_pieces_of_disagreement_add_up_to_its_factor(folder: Path, explainer: Explainer) -> None:
+    grounds, prepared = explainer.kept.grounds, explainer.finder.prepared
+    assert prepared is not None
+    rule = Disagreement(prepared.graphs, DisagreementSettings(), CPU)
+    taken_apart = rule.grounds(grounds.asked)
+    factors = rule.factors(grounds.asked, None)  # type: ignore[arg-type] - beliefs are enough
+    assert taken_apart is not None
+    assert float(factors.min()) < 0
+    for row, source, target in _asked(grounds):
+        found = taken_apart(source, target)
+        assert sum(piece.said for piece in found.pieces) == pytest.approx(float(factors[row]), abs=1e-9)
+
+
+def without_triples(graph: Graph, removed: set[tuple[int, int, int]]) -> Graph:
+    kept = [row for row, triple in enumerate(graph.triples.tolist()) if tuple(triple) not in removed]
+    return replace(graph, triples=graph.triples[torch.tensor(kept)])
+
+
+def test_what_if_agrees_with_the_rule_on_the_graph_without_these_triples(structural: emea.Result) -> None:
+    grounds, prepared = structural.outcome.grounds, structural.outcome.prepared
+    assert grounds is not None
+    explained = Explainer.of(structural.outcome).loop
+    checked, relations = 0, len(prepared.graphs.source.relations)
+    for source, target, _ in list(zip(*map(list, _columns(structural.alignment)), strict=True))[::25]:
+        ordered = explained._ordered(source, target)
+        if not ordered:
+            continue
+        piece = ordered[0][2]
+        one = (source, piece.source_relation, piece.source)
+        if piece.source_relation >= relations:
+            one = (piece.source, piece.source_relation - relations, source)
+        taken = [
+            place
+            for place, (_, _, each) in enumerate(ordered)
+            if (each.source, each.source_relation) == (piece.source, piece.source_relation)
+        ]
+        fewer = replace(prepared.graphs, source=without_triples(prepared.graphs.source, {one}))
+        rule = PARIS(fewer, PARISSettings(), CPU)
+        row = int(((grounds.asked.candidates.source == source) & (grounds.asked.candidates.target == target)).nonzero())
+        factor = float(rule.factors(grounds.asked, None)[row])  # type: ignore[arg-type] - beliefs are enough
+        weight = structural.last.weights["paris"]  # type: ignore[union-attr]
+        anew = explained.sums.log_odds(source, target, {"paris": (weight * factor, weight * factor)})
+        told = explained.without(source, target, taken)
+        assert 1 / (1 + math.exp(-told)) == pytest.approx(1 / (1 + math.exp(-anew)), abs=0.01)
+        checked += 1
+    assert checked > 5
+
+
+# --- what is told ---
+
+
+def check(found: Explanation) -> None:
+    """Everything in an explanation adds up."""
+    assert found.base is not None
+    assert found.base + sum(group.log_odds for group in found.groups) == pytest.approx(
+        logit(found.confidence), abs=1e-6
+    )
+    for group in found.groups:
+        if group.parts:
+            assert sum(part.log_odds for part in group.parts) == pytest.approx(group.log_odds, abs=1e-6)
+
+
+def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> None:
+    found = explainer.explain("Schweiz")
+    assert (found.source_label, found.target_label, found.status) == ("Switzerland", "Switzerland", "link")
+    check(found)
+    groups = {group.name: group for group in found.groups}
+    assert list(groups) == ["values", "neighbours", "structure", "types", "none", "rivals", "calibration"]
+    assert any(part.source_value == part.target_value == "Switzerland" for part in groups["values"].parts)
+    assert {part.source_neighbour.label for part in groups["neighbours"].parts if part.source_neighbour} & {
+        "Swiss Franc"
+    }
+    least = found.smallest_set
+    assert least is not None
+    assert least.confidence < least.threshold
+    assert found.runner_up is not None
+    assert found.runner_up.confidence < found.confidence
+
+
+def test_both_sides_may_be_asked_about(explainer: Explainer) -> None:
+    name = explainer.explain("Schweiz").target
+    assert name is not None
+    assert explainer.explain(name).target == name
+
+
+def test_an_improbable_pair_is_explained_too(explainer: Explainer) -> None:
+    found = explainer.explain("Deutschland", "Switzerland")
+    assert found.status in {"candidate", "not a candidate"}
+    assert found.confidence < 0.01
+    if found.groups:
+        check(found)
+
+
+def test_every_language_can_be_chosen(folder: Path) -> None:
+    assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
+
+
+def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer) -> None:
+    with pytest.raises(InputError, match="the source graph has no 'Atlantis'"):
+        explainer.explain("Atlantis")
+    names = explainer.kept.names[0]
+    with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
+        explainer.explain(f"{names[7]}x")
+
+
+def test_seeds_wrong_pairs_and_entities_without_counterpart(structural: emea.Result) -> None:
+    explained, task = Explainer.of(structural.outcome), structural.task
+    source, target = (side[0].as_py() for side in task.names(task.seeds))
+    found = explained.explain(source)
+    assert (found.target, found.status, found.confidence) == (target, "seed", 1.0)
+    wrong = explained.explain(source, task.target.entities[0].as_py())
+    assert wrong.status == "not a candidate"
+    assert wrong.notes
+
+
+def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -> None:
+    explained, linked = (
+        Explainer.of(structural.outcome),
+        {source for source, _ in Kept.of(structural.outcome).confidence},
+    )
+    near = structural.outcome.grounds.considered.candidates.source.tolist()  # type: ignore[union-attr]
+    alone = next(each for each in near if each not in linked and each not in structural.task.seeds.source.tolist())
+    found = explained.explain(structural.task.source.entities[alone].as_py())
+    assert found.status == "candidate"
+    assert found.target is not None
+    check(found)
+
+
+def test_a_result_explains_itself(structural: emea.Result) -> None:
+    link = structural.links().slice(0, 1).to_pylist()[0]
+    found = structural.explain(link["source"])
+    assert found.target == link["target"]
+    check(found)
+    assert found.to_dict()["groups"][0]["name"] == "encoder"
+
+
+def test_a_baseline_cannot_be_explained() -> None:
+    task, _ = read_example("world")
+    result = emea.align(task, load(assignments=["method=paris", "evidence.kind=structure"]))
+    with pytest.raises(InputError, match="not those of a baseline"):
+        result.explain("x")
+
+
+# --- the command ---
+
+
+def test_the_command_prints_bars_and_json(folder: Path) -> None:
+    shown = command("explain", str(folder), "Schweiz", folder=folder).stdout
+    assert "Switzerland ↔ Switzerland" in shown
+    assert "together" in shown
+    found = json.loads(command("explain", str(folder), "Schweiz", "--json", folder=folder).stdout)
+    assert {"source", "target", "confidence", "base", "groups", "runner_up", "smallest_set"} <= found.keys()
+    total = found["base"] + sum(group["log_odds"] for group in found["groups"])
+    assert total == pytest.approx(logit(found["confidence"]), abs=1e-6)
+    assert all({"name", "log_odds", "parts"} <= group.keys() for group in found["groups"])
+
+
+def test_changed_inputs_are_said_and_sums_stay(tmp_path: Path) -> None:
+    for name, people in (("a.csv", range(40)), ("b.csv", range(20, 60))):
+        rows = [
+            f"{name[0]}{i},{'ABCDEFGHIJ'[i % 10]}nna {'KLMNOP'[i // 10]}ern,19{30 + i}-01-{1 + i % 28:02}"
+            for i in people
+        ]
+        (tmp_path / name).write_text("\n".join(["id,name,born", *rows]) + "\n")
+    command("align", "a.csv", "b.csv", "--out", "run", *QUICK, folder=tmp_path)
+    link = (tmp_path / "run" / "alignment.tsv").read_text().splitlines()[1].split("\t")[0]
+    told = json.loads(command("explain", "run", link, "--json", folder=tmp_path).stdout)
+    assert any(part["source_attribute"] == "born" for part in told["groups"][0]["parts"])
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("a99,Zoe Zorn,1999-09-09\n")
+    found = json.loads(command("explain", "run", link, "--json", folder=tmp_path).stdout)
+    assert found["notes"] == ["the inputs have changed since the run: neighbours and values are not shown"]
+    total = found["base"] + sum(group["log_odds"] for group in found["groups"])
+    assert total == pytest.approx(logit(found["confidence"]), abs=1e-6)
+    (tmp_path / "a.csv").unlink()
+    assert "cannot be read again" in command("explain", "run", link, folder=tmp_path).stdout
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    assert "is not a run folder" in command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr

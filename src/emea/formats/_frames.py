@@ -17,6 +17,7 @@ from emea.formats._cells import array_of, cells, flattened
 from emea.formats._networks import family, networkx_graph, rdflib_graph
 from emea.formats._pairs import checked_weight
 from emea.formats._selection import select
+from emea.formats._triples import are_triples, triples_table
 from emea.formats._wide import LISTED, _id_column, rows_graph
 
 EXPECTED = "a pandas, polars or Arrow table, a dict of such tables, or a graph of rdflib or networkx"
@@ -42,7 +43,8 @@ class Held:
 
 
 def graph(data: Any, id: str | None = None, name: str = "data") -> Graph:  # noqa: A002 - as the column is called
-    """The graph in a table whose rows are entities, in a dict of tables by name, or in a graph of rdflib or networkx.
+    """The graph in a table whose rows are entities, or triples under the names head, relation and tail; in a dict of
+    tables by name; or in a graph of rdflib or networkx.
 
     `id` names the column that identifies the rows; else it is found, and rows that nothing identifies are called by the
     index of pandas or numbered from 0. Columns with ids of another table become relations. `name` appears in messages.
@@ -66,6 +68,8 @@ def held(data: Any, name: str, reading: Reading = PLAIN) -> Held:
             _require_column(table, reading.id_column, f"{name}, table {each}")
         return Held(_filled(rows_graph(tables, name, reading), name, reading))
     table = flattened(arrow_table(data, name))
+    if are_triples(table.column_names, reading):
+        return Held(_filled(triples_table(table, name), name, reading))
     _require_column(table, reading.id_column, name)
     key = _id_column(name, table, reading.id_column, name)
     if key is None:

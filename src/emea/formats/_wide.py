@@ -21,6 +21,7 @@ from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
 from emea.formats._keys import ID_NAMES, NOTHING, Declared, as_ids, is_id_name, refers
 from emea.formats._selection import TYPE
+from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
 LISTED = 12  # columns that a message lists
@@ -51,9 +52,8 @@ class TableReader(GraphReader):
         return NOTHING
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
-        """The graph whose entities are the rows of all tables in a file."""
-        if reading.table == "triples":
-            raise SettingsError(f"found --table triples for {path}, expected rows: {self.description} hold entities")
+        """The graph whose entities are the rows of all tables in a file; or, if its only table has columns named so,
+        the graph of the triples in it."""
         return rows_graph(self.read_tables(path), path, reading, self.declared(path))
 
 
@@ -79,7 +79,11 @@ def rows_graph(
     tables: Mapping[str, pa.Table], place: str | Path, reading: Reading, declared: Declared = NOTHING
 ) -> Graph:
     """The graph of tables whose rows are entities. Several tables give their names to the rows as types, and before
-    their ids; a single table's rows are named by their ids alone."""
+    their ids; a single table's rows are named by their ids alone, unless they are triples."""
+    if len(tables) == 1 and are_triples((only := next(iter(tables.values()))).column_names, reading):
+        return triples_table(only, place)
+    if reading.table == "triples":
+        raise SettingsError(f"{place}: found {len(tables)} tables, expected a single one of triples")
     notes: list[str] = []
     sheets = [
         _sheet(name, flattened(table), place, reading, notes, declared=declared) for name, table in tables.items()

@@ -14,11 +14,12 @@ from emea.contracts import PLAIN, Reading
 from emea.data import Graph
 from emea.errors import InputError, shown
 from emea.formats._cells import array_of, cells, flattened
+from emea.formats._keys import LISTED, id_column
 from emea.formats._networks import family, networkx_graph, rdflib_graph
 from emea.formats._pairs import checked_weight
 from emea.formats._selection import select
 from emea.formats._triples import are_triples, triples_table
-from emea.formats._wide import LISTED, _id_column, rows_graph
+from emea.formats._wide import rows_graph
 
 EXPECTED = "a pandas, polars or Arrow table, a dict of such tables, or a graph of rdflib or networkx"
 LAZY = "LazyFrame"  # of polars, whose columns are not known yet
@@ -64,14 +65,12 @@ def held(data: Any, name: str, reading: Reading = PLAIN) -> Held:
         return Held(data if isinstance(data, Graph) else _filled(_network(data, name), name, reading))
     if isinstance(data, Mapping) and any(map(_is_table, data.values())):
         tables = {_text(each): arrow_table(table, f"{name}, table {each}") for each, table in data.items()}
-        for each, table in tables.items():
-            _require_column(table, reading.id_column, f"{name}, table {each}")
         return Held(_filled(rows_graph(tables, name, reading), name, reading))
     table = flattened(arrow_table(data, name))
     if are_triples(table.column_names, reading):
         return Held(_filled(triples_table(table, name), name, reading))
     _require_column(table, reading.id_column, name)
-    key = _id_column(name, table, reading.id_column, name)
+    key = id_column(name, table, reading.id_column)
     if key is None:
         table, key = _numbered(table, data)
         note = f"{name}: no column identifies the rows, so they are named by their {key}; id= names a column"

@@ -19,12 +19,11 @@ from emea.errors import InputError, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
-from emea.formats._keys import ID_NAMES, NOTHING, Declared, as_ids, is_id_name, refers
+from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
 from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
-LISTED = 12  # columns that a message lists
 INTEGER = f"{XSD}integer"
 
 
@@ -84,12 +83,16 @@ def rows_graph(
         return triples_table(only, place)
     if reading.table == "triples":
         raise SettingsError(f"{place}: found {len(tables)} tables, expected a single one of triples")
-    notes: list[str] = []
-    sheets = [
-        _sheet(name, flattened(table), place, reading, notes, declared=declared) for name, table in tables.items()
-    ]
-    if not sheets:
+    if not tables:
         raise InputError(f"{place} holds no table, expected at least one")
+    notes: list[str] = []
+    flat = {name: flattened(table) for name, table in tables.items()}
+    usual = reading.model_copy(update={"id_column": None})
+    lacking = tables_without(flat, reading.id_column, place, notes)
+    sheets = [
+        _sheet(name, table, place, usual if name in lacking else reading, notes, declared=declared)
+        for name, table in flat.items()
+    ]
     links = _references(sheets, declared, notes, place)
     several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
@@ -110,7 +113,7 @@ def _sheet(
         notes.append(f"{shown}: columns of bytes that are no text are left out: {', '.join(unreadable[:LISTED])}")
         table = table.drop_columns(unreadable)
     stated = declared.keys.get(name) if reading.id_column is None else None
-    key = stated if stated in table.column_names else _id_column(name, table, reading.id_column, shown)
+    key = stated if stated in table.column_names else id_column(name, table, reading.id_column)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
     if key is None:
         notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
@@ -130,30 +133,6 @@ def _sheet(
     if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
         raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
     return Sheet(name, ids, key, columns)
-
-
-def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> str | None:
-    """The column that names the rows: as wanted, by its name, or the first one if no cell of it repeats."""
-    columns = table.column_names
-    if wanted is not None:
-        match = [each for each in columns if each == wanted] or [
-            each for each in columns if each.lower() == wanted.lower()
-        ]
-        if not match:
-            listed = ", ".join(columns[:LISTED]) + (" …" if len(columns) > LISTED else "")
-            raise InputError(f"{shown}: found the columns {listed}, expected one named {wanted} (--id-column)")
-        return str(match[0])
-    likely: list[str] = [each for each in columns if is_id_name(each, name)]
-    likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
-    every: list[str] = [*likely, *columns[:1]]
-    return next((each for each in every if _identifies(table[each])), None)
-
-
-def _identifies(column: pa.ChunkedArray) -> bool:
-    """Whether each row has its own cell."""
-    if pa.types.is_nested(column.type) or not len(column) or column.null_count:
-        return False
-    return int(pc.count_distinct(column).as_py()) == len(column)
 
 
 def _references(

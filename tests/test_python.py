@@ -341,3 +341,30 @@ def test_libraries_are_loaded_only_for_their_own_data() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "[]"  # pandas is loaded by pyarrow
+
+
+def test_messages_name_parameters_and_no_options(tmp_path: Path) -> None:
+    apart = pd.DataFrame({"id": [1, 2], "v": ["aa", "bb"]}), pd.DataFrame({"id": [1, 2], "v": ["xx", "yy"]})
+    with pytest.raises(emea.InputError, match=r"expected pairs \(seeds=…\).*; the setting evidence\.local_names uses"):
+        emea.link(*apart)
+    with pytest.raises(emea.InputError, match=r"expected pairs \(emea\.read\(…, seeds=…\)\)"):
+        emea.align(emea.read(*apart))
+    OURS.to_csv(path := tmp_path / "ours.csv", index=False)
+    with pytest.raises(emea.InputError, match=r"expected one named nr \(id=…\)$"):
+        emea.link(path, THEIRS, id="nr")
+    with pytest.raises(emea.InputError, match=r"expected one named nr \(emea\.Reading\(id_column=…\)\)$"):
+        emea.read_graph(path, emea.Reading(id_column="nr"))
+    path.with_suffix(".ttl").write_text("<a:b> <a:c> .")
+    with pytest.raises(emea.InputError, match=r"; emea\.Reading\(lenient=True\) skips it$"):
+        emea.read(path.with_suffix(".ttl"), OURS)
+    assert emea.read is emea.read
+    assert emea.read.__doc__.startswith("The task of linking two graphs")
+
+
+def test_warnings_of_a_profile_name_settings() -> None:
+    twice = pd.concat([OURS, OURS.assign(id=OURS["id"] + 100)] * 3, ignore_index=True).assign(id=range(48))
+    warnings = emea.profile(
+        emea.read(twice, THEIRS.assign(people=[people for _, people in reversed(CAPITALS.values())]))
+    )
+    assert not any("--" in warning for warning in warnings["warnings"])
+    assert any("; the setting matching.cardinality many-to-one links" in warning for warning in warnings["warnings"])

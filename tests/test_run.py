@@ -415,8 +415,8 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_public_names() -> None:
     public = {
-        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reference", "Result", "Round", "Settings",
-        "SettingsError", "Task", "align", "evaluate", "graph", "link", "profile", "read", "read_benchmark",
+        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",
+        "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "profile", "read", "read_benchmark",
         "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public

@@ -368,3 +368,23 @@ def test_warnings_of_a_profile_name_settings() -> None:
     )
     assert not any("--" in warning for warning in warnings["warnings"])
     assert any("; the setting matching.cardinality many-to-one links" in warning for warning in warnings["warnings"])
+
+
+def test_decisions_may_be_held_by_the_program(result: emea.Result) -> None:
+    task = result.task
+    review = result.to_pandas().assign(decision="")
+    review.loc[:2, "decision"] = ["yes", "no", None]
+    decided = emea.read_decisions(review, task)
+    links = [f"{row.source} {row.target}" for row in review.head(2).itertuples()]
+    for found, expected in ((decided.seeds, links[:1]), (decided.exclusions, links[1:])):
+        assert [
+            " ".join(pair) for pair in zip(*(side.to_pylist() for side in task.names(found)), strict=True)
+        ] == expected
+    assert decided.checked.weight.tolist() == [1, 0]
+    assert len(emea.read_decisions([(11, "c7"), (12, "c6")], task).seeds) == 2
+    with pytest.raises(
+        emea.InputError, match="decisions, pair 1: found 'perhaps' in the column decision, expected yes"
+    ):
+        emea.read_decisions(review.assign(decision="perhaps"), task)
+    with pytest.raises(emea.InputError, match="decisions: found no pairs, only 8 with no decision; expected yes or no"):
+        emea.read_decisions(review.assign(decision=""), task)

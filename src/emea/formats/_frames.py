@@ -16,7 +16,7 @@ from emea.errors import InputError, shown
 from emea.formats._cells import array_of, cells, flattened
 from emea.formats._keys import LISTED, id_column
 from emea.formats._networks import family, networkx_graph, rdflib_graph
-from emea.formats._pairs import checked_weight
+from emea.formats._pairs import DECISION, PairColumns, checked_weight
 from emea.formats._selection import select
 from emea.formats._triples import are_triples, triples_table
 from emea.formats._wide import rows_graph
@@ -137,6 +137,8 @@ def pair_names(pairs: Any, name: str) -> pa.Table:
         else:
             listed = ", ".join(table.column_names)
             raise InputError(f"{name}: found the columns {listed}, expected source and target")
+        if DECISION in table.column_names:
+            return _decided(ends, table[DECISION], name)
         weights = table["weight"].to_pylist() if "weight" in table.column_names else [1.0] * table.num_rows
     else:
         rows = _rows(pairs, name)
@@ -150,6 +152,15 @@ def pair_names(pairs: Any, name: str) -> pa.Table:
         for row, weight in enumerate(weights, 1)
     ]
     return pa.table({"source": texts[0], "target": texts[1], "weight": pa.array(checked, pa.float32())})
+
+
+def _decided(ends: tuple[pa.ChunkedArray, ...], decisions: pa.ChunkedArray, name: str) -> pa.Table:
+    """The pairs that a person decided on."""
+    texts = (cells(column, name).single().fill_null("").to_pylist() for column in (*ends, decisions))
+    columns = PairColumns()
+    for row, (source, target, decision) in enumerate(zip(*texts, strict=True), 1):
+        columns.decide(decision, f"{name}, pair {row}", source, target)
+    return columns.build(Path(name))
 
 
 def _is_table(data: Any) -> bool:

@@ -413,6 +413,13 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert word in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["--help"], ["align", "--help"]], ids=" ".join)
+def test_flags_are_shown_without_a_value(words: list[str], tmp_path: Path) -> None:
+    shown = command(*words, folder=tmp_path).stdout
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
+
+
 def test_public_names() -> None:
     public = {
         "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",

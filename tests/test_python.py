@@ -17,6 +17,7 @@ import rdflib
 
 import emea
 from emea.data import Graph
+from emea.errors import InputWarning
 from emea.runs.finished import evaluate_run
 from emea.settings import load
 
@@ -388,3 +389,9 @@ def test_decisions_may_be_held_by_the_program(result: emea.Result) -> None:
         emea.read_decisions(review.assign(decision="perhaps"), task)
     with pytest.raises(emea.InputError, match="decisions: found no pairs, only 8 with no decision; expected yes or no"):
         emea.read_decisions(review.assign(decision=""), task)
+
+
+def test_rows_with_the_same_id_are_one_entity_and_that_is_said() -> None:
+    twice = pd.concat([OURS, OURS])
+    with pytest.warns(InputWarning, match=r"^data: 8 rows repeat a 'id'; rows with the same one are one entity$"):
+        assert len(emea.graph(twice, id="id").entities) == 8

@@ -82,6 +82,12 @@ def test_the_id_column_can_be_named(tmp_path: Path) -> None:
         read_graph(path, Reading(id_column="key"))
 
 
+def test_three_columns_with_an_id_leave_no_doubt(tmp_path: Path) -> None:
+    rows = "Ritz,Paris\n2,Savoy,London\n"
+    assert not any("--table" in note for note in read_graph(written(tmp_path, f"id,name,city\n1,{rows}")).notes)
+    assert any("--table" in note for note in read_graph(written(tmp_path, f"nr,name,city\n1,{rows}")).notes)
+
+
 def test_the_named_id_column_counts_in_the_tables_that_have_it(tmp_path: Path) -> None:
     (tmp_path / "cities.csv").write_text("nr,name,code\n1,Berlin,b\n2,Paris,p\n")
     (tmp_path / "countries.csv").write_text("cc,name\nde,Germany\nfr,France\n")
@@ -126,8 +132,8 @@ def test_bad_tables_are_refused(tmp_path: Path, text: str, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("id,name,city\n1,Ritz,Paris\n2,Savoy,London\n", "rows"),
-        ("hotel,name,city\nh1,Ritz,Paris\nh2,Savoy,London\nh3,Adlon,Berlin\n", "rows"),
+        ("nr,name,city\n1,Ritz,Paris\n2,Savoy,London\n", "rows"),
+        ("place,name,city\nh1,Ritz,Paris\nh2,Savoy,London\nh3,Adlon,Berlin\n", "rows"),
         ("Berlin,in,Germany\nParis,in,France\n", "triples"),
         ("Berlin,in,Germany\nBerlin,near,Potsdam\n", "triples"),
         ("http://a/1,http://p/q,http://a/2\nhttp://a/3,http://p/r,x\n", "triples"),

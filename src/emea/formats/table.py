@@ -19,6 +19,7 @@ from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._keys import is_id_name
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._triples import (
@@ -70,7 +71,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
             graph = rows_graph(self.read_tables(path), path, reading)
-            unsure = reading.table is None and len(first[0]) == 3
+            unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
             return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -395,3 +396,10 @@ def test_rows_with_the_same_id_are_one_entity_and_that_is_said() -> None:
     twice = pd.concat([OURS, OURS])
     with pytest.warns(InputWarning, match=r"^data: 8 rows repeat a 'id'; rows with the same one are one entity$"):
         assert len(emea.graph(twice, id="id").entities) == 8
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, dict], ids=["pandas", "dict"])
+def test_a_misspelt_date_leaves_the_other_dates_of_its_column_as_they_are(make: Callable[[Any], Any]) -> None:
+    days: list[object] = [datetime(1990, 1, 2), date(1991, 5, 6), datetime(1992, 7, 8, 9, 10), "31.2.1990", None]
+    literals = emea.graph(make({"id": list("abcde"), "born": days})).literals
+    assert literals["value"].to_pylist() == ["1990-01-02", "1991-05-06", "1992-07-08T09:10:00", "31.2.1990"]

@@ -20,6 +20,7 @@ from emea.formats._networks import family, networkx_graph, rdflib_graph
 from emea.formats._pairs import DECISION, PairColumns, checked_weight
 from emea.formats._selection import select
 from emea.formats._triples import are_triples, triples_table
+from emea.formats._values import as_text
 from emea.formats._wide import rows_graph
 
 EXPECTED = "a pandas, polars or Arrow table, a dict of such tables, or a graph of rdflib or networkx"
@@ -194,7 +195,7 @@ def _as_text(column: Any) -> Any:
     try:
         pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return column.map(str, na_action="ignore")
+        return column.map(as_text, na_action="ignore")
     return column
 
 

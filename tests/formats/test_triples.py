@@ -83,7 +83,9 @@ def test_what_is_no_triple_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"facts\.json, row 1: found several values in the column tail, expected one"):
         read_graph(path)
     path.write_text(json.dumps([{"head": "a", "relation": "in"}]))
-    with pytest.raises(InputError, match=r"found the columns head, relation, expected exactly one named tail"):
+    with pytest.raises(
+        InputError, match=r"found the columns head, relation, expected exactly one named tail, or --table rows"
+    ):
         read_graph(path)
     with pytest.raises(SettingsError, match="found 2 tables, expected a single one of triples"):
         emea.read({"a": OURS, "b": OURS}, OURS, readings=(Reading(table="triples"), Reading()))

@@ -46,7 +46,8 @@ def triples_table(table: pa.Table, place: str | Path) -> Graph:
     for name in TRIPLE_HEADER[:3]:
         if names.count(name) != 1:
             listed = ", ".join(table.column_names[:10]) or "none"
-            raise InputError(f"{place}: found the columns {listed}, expected exactly one named {name}")
+            expected = f"exactly one named {name}, or --table rows if its rows are entities"
+            raise InputError(f"{place}: found the columns {listed}, expected {expected}")
     parts: list[Sequence[str]] = []
     for name, default in zip(TRIPLE_HEADER, TRIPLE_DEFAULTS, strict=True):
         if name not in names:

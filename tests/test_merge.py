@@ -123,6 +123,7 @@ def test_a_table_has_both_side_by_side(run: Path) -> None:
     header, *rows = csv.reader(io.StringIO(out.read_text()))
     assert header[:3] == ["source", "target", "confidence"]
     assert set(header[3:]) == {
+        "source.knows", "target.knows",
         "target.age", "source.name", "target.http://v/name", "target.http://w/name", "source.size", "target.size",
     }  # fmt: skip
     table = [dict(zip(header, row, strict=True)) for row in rows]
@@ -132,6 +133,7 @@ def test_a_table_has_both_side_by_side(run: Path) -> None:
     assert table[0]["source.name"] == "Eins | One"
     assert table[0]["target.http://w/name"] == "Uno"
     assert table[1]["source.name"] == ""
+    assert [row["source.knows"] for row in table[:2]] == ["http://a/2", "http://a/3"]
     alone = [(row["source"], row["target"]) for row in table[2:]]
     assert alone == [
         ("_:n", ""), ("http://a/3", ""), ("http://both", ""), ("", "_:n"), ("", "http://b/4"), ("", "http://both"),
@@ -176,3 +178,15 @@ def test_what_cannot_be_merged_is_said(run: Path) -> None:
     (run / "candidates.tsv").unlink()
     with pytest.raises(InputError, match="holds no finished run"):
         merge(run, run.parent / "merged.nt")
+
+
+def test_a_table_names_what_rows_refer_to(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "cities.csv").write_text("id,name,country\nb,Berlin,de\np,Paris,fr\n")
+    (tmp_path / "a" / "countries.csv").write_text("id,name\nde,Germany\nfr,France\n")
+    (tmp_path / "b.csv").write_text("id,name,country\n1,Berlin,Deutschland\n")
+    run = finished_run(tmp_path, [("cities/b", "1", 0.9)], source=str(tmp_path / "a"), target=str(tmp_path / "b.csv"))
+    merge(run, tmp_path / "table.csv")
+    header, first, *_ = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
+    found = dict(zip(header, first, strict=True))
+    assert (found["source.country"], found["target.country"]) == ("Germany", "Deutschland")

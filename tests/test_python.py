@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import rdflib
 
 import emea
 from emea.data import Graph
+from emea.errors import InputWarning
 from emea.runs.finished import evaluate_run
 from emea.settings import load
 
@@ -341,3 +343,63 @@ def test_libraries_are_loaded_only_for_their_own_data() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "[]"  # pandas is loaded by pyarrow
+
+
+def test_messages_name_parameters_and_no_options(tmp_path: Path) -> None:
+    apart = pd.DataFrame({"id": [1, 2], "v": ["aa", "bb"]}), pd.DataFrame({"id": [1, 2], "v": ["xx", "yy"]})
+    with pytest.raises(emea.InputError, match=r"expected pairs \(seeds=…\).*; the setting evidence\.local_names uses"):
+        emea.link(*apart)
+    with pytest.raises(emea.InputError, match=r"expected pairs \(emea\.read\(…, seeds=…\)\)"):
+        emea.align(emea.read(*apart))
+    OURS.to_csv(path := tmp_path / "ours.csv", index=False)
+    with pytest.raises(emea.InputError, match=r"expected one named nr \(id=…\)$"):
+        emea.link(path, THEIRS, id="nr")
+    with pytest.raises(emea.InputError, match=r"expected one named nr \(emea\.Reading\(id_column=…\)\)$"):
+        emea.read_graph(path, emea.Reading(id_column="nr"))
+    path.with_suffix(".ttl").write_text("<a:b> <a:c> .")
+    with pytest.raises(emea.InputError, match=r"; emea\.Reading\(lenient=True\) skips it$"):
+        emea.read(path.with_suffix(".ttl"), OURS)
+    assert emea.read is emea.read
+    assert emea.read.__doc__.startswith("The task of linking two graphs")
+
+
+def test_warnings_of_a_profile_name_settings() -> None:
+    twice = pd.concat([OURS, OURS.assign(id=OURS["id"] + 100)] * 3, ignore_index=True).assign(id=range(48))
+    warnings = emea.profile(
+        emea.read(twice, THEIRS.assign(people=[people for _, people in reversed(CAPITALS.values())]))
+    )
+    assert not any("--" in warning for warning in warnings["warnings"])
+    assert any("; the setting matching.cardinality many-to-one links" in warning for warning in warnings["warnings"])
+
+
+def test_decisions_may_be_held_by_the_program(result: emea.Result) -> None:
+    task = result.task
+    review = result.to_pandas().assign(decision="")
+    review.loc[:2, "decision"] = ["yes", "no", None]
+    decided = emea.read_decisions(review, task)
+    links = [f"{row.source} {row.target}" for row in review.head(2).itertuples()]
+    for found, expected in ((decided.seeds, links[:1]), (decided.exclusions, links[1:])):
+        assert [
+            " ".join(pair) for pair in zip(*(side.to_pylist() for side in task.names(found)), strict=True)
+        ] == expected
+    assert decided.checked.weight.tolist() == [1, 0]
+    assert len(emea.read_decisions([(11, "c7"), (12, "c6")], task).seeds) == 2
+    with pytest.raises(
+        emea.InputError, match="decisions, pair 1: found 'perhaps' in the column decision, expected yes"
+    ):
+        emea.read_decisions(review.assign(decision="perhaps"), task)
+    with pytest.raises(emea.InputError, match="decisions: found no pairs, only 8 with no decision; expected yes or no"):
+        emea.read_decisions(review.assign(decision=""), task)
+
+
+def test_rows_with_the_same_id_are_one_entity_and_that_is_said() -> None:
+    twice = pd.concat([OURS, OURS])
+    with pytest.warns(InputWarning, match=r"^data: 8 rows repeat a 'id'; rows with the same one are one entity$"):
+        assert len(emea.graph(twice, id="id").entities) == 8
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, dict], ids=["pandas", "dict"])
+def test_a_misspelt_date_leaves_the_other_dates_of_its_column_as_they_are(make: Callable[[Any], Any]) -> None:
+    days: list[object] = [datetime(1990, 1, 2), date(1991, 5, 6), datetime(1992, 7, 8, 9, 10), "31.2.1990", None]
+    literals = emea.graph(make({"id": list("abcde"), "born": days})).literals
+    assert literals["value"].to_pylist() == ["1990-01-02", "1991-05-06", "1992-07-08T09:10:00", "31.2.1990"]

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from emea.cli import app
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -71,3 +74,16 @@ def test_every_plugin_is_in_the_tree(kind: str) -> None:
 def test_pages_that_are_named_exist() -> None:
     for name in re.findall(r"\((docs/[\w/.-]+)\)|`(docs/[\w/.-]+)`", README):
         assert (REPOSITORY / (name[0] or name[1])).exists(), name
+
+
+def test_every_option_is_explained_and_exists() -> None:
+    page = (REPOSITORY / "docs" / "options.md").read_text(encoding="utf-8")
+    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    known = {
+        verb: {name for each in command.params for name in each.opts if name[0] == "-"}
+        for verb, command in verbs.items()
+    }
+    explained = set(re.findall(r"--[a-z-]+", page))
+    paired = {name for name in known["align"] if name.startswith(("--source-", "--target-"))} - {"--target-precision"}
+    assert known["align"] - paired - {"--out", "-q"} <= explained
+    assert explained | set(re.findall(r"`(?:emea [^`]*)?(--[a-z-]+)", README)) <= {"--help"}.union(*known.values())

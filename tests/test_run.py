@@ -73,7 +73,7 @@ def finished(pairs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("runs")
     given = ["--seeds", str(pairs[0]), "--evidence", "structure"]
     done = command("align", *GRAPHS, *given, "--out", "run", *QUICK, folder=folder)
-    assert "links found besides the 99 seeds" in done.stdout
+    assert re.search(r"links found besides the 99 seeds; \d\d% of them are expected to be right\n", done.stdout)
     assert "round 1/1" in done.stderr
     return folder / "run"
 
@@ -125,9 +125,10 @@ def test_every_source_is_linked_or_listed_with_a_reason(finished: Path) -> None:
     everything = sorted([*alone["source"].to_pylist(), *linked[0], *linked[1]])
     assert everything == emea.read_graph(Path(GRAPHS[0])).entities.to_pylist()
     phrases = {
-        re.sub(r"(?<=by ).*(?= with)|(?<=fits ).*(?= better)|\.\d+", "…", why) for why in alone["why"].to_pylist()
+        re.sub(r"(?<=by ).*(?= with)|(?<=fits ).*(?= better)|\.\d+|;.*", "…", why) for why in alone["why"].to_pylist()
     }
-    assert {"probably has no counterpart", "taken by … with …", "confidence … below …"} <= phrases
+    assert {"probably has no counterpart: … for none, … for the candidate", "taken by … with …"} <= phrases
+    assert "confidence … below …" in phrases
     assert len(phrases) < 10
     best = {
         row["source"]: row["probability"] for row in table(finished / "candidates.tsv").to_pylist() if row["rank"] == 1
@@ -412,10 +413,17 @@ def test_lists(verb: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert word in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["--help"], ["align", "--help"]], ids=" ".join)
+def test_flags_are_shown_without_a_value(words: list[str], tmp_path: Path) -> None:
+    shown = command(*words, folder=tmp_path).stdout
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
+
+
 def test_public_names() -> None:
     public = {
-        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reference", "Result", "Round", "Settings",
-        "SettingsError", "Task", "align", "evaluate", "graph", "link", "profile", "read", "read_benchmark",
+        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",
+        "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "profile", "read", "read_benchmark",
         "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public
@@ -502,6 +510,15 @@ def test_a_reference_may_repeat_sources_targets_and_pairs(finished: Path, tmp_pa
 def test_nothing_left_to_measure_is_said(finished: Path, tmp_path: Path) -> None:
     done = command("evaluate", str(finished), "--reference", str(finished / "seeds.tsv"), folder=tmp_path, code=2)
     assert "all of its 99 pairs were given to the run; none is left to measure" in done.stderr
+
+
+def test_a_reference_of_other_graphs_is_refused(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.tsv").write_text("nobody\tnothing\n")
+    done = command("evaluate", str(finished), "--reference", "other.tsv", folder=tmp_path, code=2)
+    said = (
+        "found 1 of 1 sources that the run does not know, such as 'nobody'; expected pairs of its graphs, source first"
+    )
+    assert said in " ".join(done.stderr.split())
 
 
 def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:

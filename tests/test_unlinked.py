@@ -64,7 +64,7 @@ def test_each_reason_is_said_in_a_phrase() -> None:
         "a01": "taken by A 0 with .97",
         "a10": "no candidate",
         "a11": "no candidate",
-        "a02": "probably has no counterpart",
+        "a02": "probably has no counterpart: .70 for none, .20 for the candidate",
         "a03": "no candidate",
         "a04": "another candidate is as probable",
         "a05": "the candidate fits a06 better",
@@ -73,11 +73,34 @@ def test_each_reason_is_said_in_a_phrase() -> None:
         "a09": "the candidate fits another source as well",
     }
     table = unlinked(found).to_pylist()
-    assert table[0] == {
+    assert [row["source"] for row in table if row["candidate"]] == ["a08", "a09", "a05", "a01", "a07", "a04", "a02"]
+    assert table[3] == {
         "source": "a01", "source_label": "A 1", "candidate": "b00", "candidate_label": "B 0",
         "probability": pytest.approx(0.6), "why": "taken by A 0 with .97",
     }  # fmt: skip
-    assert table[2] == {**dict.fromkeys(table[2]), "source": "a03", "why": "no candidate"}
+    assert table[-3] == {**dict.fromkeys(table[0]), "source": "a03", "why": "no candidate"}
+
+
+def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None:
+    beliefs = [
+        (0, 0, 0.97, 0.98), (1, 0, 0.001, 0.01),
+        (2, 1, 0.001, 0.001), (2, 2, 0.002, 0.001),
+        (3, 3, 0.4, 0.2), (4, 3, 0.3, 0.6),
+        (5, 5, 0.2, 0.3), (5, 6, 0.2, 0.3),
+        (6, 5, 0.3, 0.4),
+    ]  # fmt: skip
+    wrong = Links.build(torch.tensor([6]), torch.tensor([4]))
+    found = outcome(beliefs, Task(graph("a", 7, 0), graph("b", 7, 4), Links.empty(), exclusions=wrong))
+    assert found.alignment.source.tolist() == [0]
+    no = "probably has no counterpart: "
+    assert reasons(found) == {
+        "a01": f"{no}the nearest candidate is taken by A 0 with .97",
+        "a02": f"{no}every candidate is below .01",
+        "a03": f"{no}.60 for none, .40 for the candidate; the candidate fits a04 better",
+        "a04": f"{no}.70 for none, .30 for the candidate",
+        "a05": f"{no}.60 for none, .20 for the candidate; another candidate is as probable",
+        "a06": "its link to B 4 is excluded",
+    }
 
 
 def test_confidence_is_calibrated_as_that_of_the_links() -> None:

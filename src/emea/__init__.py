@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from inspect import signature
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from emea.errors import EmeaError, InputError, SettingsError, shown
+from emea.errors import EmeaError, InputError, SettingsError, in_python, shown
 from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
     from emea.analysis.measures import Measures
+    from emea.contracts import Reading
     from emea.data import Graph, Links, Reference, Task
     from emea.examples import read_example
     from emea.formats import read, read_benchmark, read_decisions, read_graph, read_reference
@@ -33,6 +37,7 @@ _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("Fitting", "Round"), "emea.method.rounds"),
     **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
     "Measures": "emea.analysis.measures",
+    "Reading": "emea.contracts",
     "Result": "emea.result",
     "graph": "emea.formats._frames",
     "read_example": "emea.examples",
@@ -45,6 +50,7 @@ __all__ = [
     "InputError",
     "Links",
     "Measures",
+    "Reading",
     "Reference",
     "Result",
     "Round",
@@ -66,16 +72,37 @@ __all__ = [
 ]
 
 
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+def _for_programs(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+    """The function with errors that name parameters and settings in place of the command's options."""
+
+    @wraps(function)
+    def called(*values: _Given.args, **named: _Given.kwargs) -> _Found:
+        try:
+            return function(*values, **named)
+        except EmeaError as error:
+            error.args = (in_python(str(error), signature(function).parameters),)
+            raise
+
+    return called
+
+
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'emea' has no attribute '{name}'")
+    if name not in _LATER:
+        raise AttributeError(f"module 'emea' has no attribute '{name}'")
+    found = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = _for_programs(found) if isinstance(found, FunctionType) else found
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+@_for_programs
 def align(
     task: Task,
     settings: Settings | None = None,
@@ -85,15 +112,10 @@ def align(
     """Link the two graphs of a task by the method named in the settings. `observe` is called with each round as it
     ends, `watch` now and then within a long fit. Without settings, values count as they do for the command: those of a
     benchmark do not, others do."""
-    from emea.evidence.prepared import prepare
-    from emea.result import Result
-    from emea.runs.align import Observers
-    from emea.runs.align import align as link
-
-    chosen = _chosen(task, settings)
-    return Result(link(prepare(task, chosen.evidence), chosen, Observers(observe, watch)))
+    return _aligned(task, settings, observe, watch)
 
 
+@_for_programs
 def rounds(task: Task, settings: Settings | None = None) -> Iterator[Round]:
     """The rounds of the EM loop as they end, to watch it at work."""
     from emea.evidence.prepared import prepare
@@ -105,15 +127,18 @@ def rounds(task: Task, settings: Settings | None = None) -> Iterator[Round]:
     return em.rounds(prepare(task, chosen.evidence), chosen)
 
 
+@_for_programs
 def profile(task: Task, settings: Settings | None = None) -> dict[str, Any]:
     """What the two graphs offer, what a run would need, and what makes it doubtful, as `emea profile` shows it."""
     from emea.evidence.prepared import prepare
     from emea.runs.profile import profile as offered
 
     chosen = _chosen(task, settings)
-    return offered(prepare(task, chosen.evidence), chosen)
+    found = offered(prepare(task, chosen.evidence), chosen)
+    return {**found, "warnings": [in_python(warning) for warning in found["warnings"]]}
 
 
+@_for_programs
 def link(
     source: Any,
     target: Any,
@@ -148,7 +173,7 @@ def link(
     ends = ("source", source, columns[0]), ("target", target, columns[1])
     sides = {name: opened(data, name, Reading(id_column=column)) for name, data, column in ends}
     task = read(sides["source"].graph, sides["target"].graph, seeds)
-    found = align(task, settings).links(labels=True)
+    found = _aligned(task, settings).links(labels=True)
     ids = {name: side.ids(found[name].combine_chunks()) for name, side in sides.items()}
     kept = ("confidence", "source_label", "target_label")
     return like(pa.table({**ids, **{name: found[name] for name in kept}}), source)
@@ -165,6 +190,21 @@ def evaluate(result: Result, reference: Reference) -> Measures:
     if not isinstance(reference, Reference):
         raise InputError(f"found {shown(reference)}, expected a reference: emea.read_reference('truth.tsv', task)")
     return measure(result.outcome, reference)
+
+
+def _aligned(
+    task: Task,
+    settings: Settings | None,
+    observe: Callable[[Step], None] | None = None,
+    watch: Callable[[Fitting], None] | None = None,
+) -> Result:
+    from emea.evidence.prepared import prepare
+    from emea.result import Result
+    from emea.runs.align import Observers
+    from emea.runs.align import align as link
+
+    chosen = _chosen(task, settings)
+    return Result(link(prepare(task, chosen.evidence), chosen, Observers(observe, watch)))
 
 
 def _chosen(task: object, settings: object) -> Settings:

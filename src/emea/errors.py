@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+
+
+OPTION = re.compile(
+    r"--([a-z-]+)(?: (FILE|rows|triples|[a-z]+-to-[a-z]+|[a-z_.]+=\S+|[0-9.]*[0-9]))?"
+)  # with its value
+READING = {"graph", "table", "id_column", "context", "query", "type", "exclude_type", "namespace", "entities"}
+PYTHON = {  # how a program says what an option says, unless the function has a parameter of that name
+    "cardinality": "the setting matching.cardinality",
+    "data": "emea.read_benchmark",
+    "decisions": "emea.read_decisions",
+    "fold": "emea.read_benchmark(…, fold=…)",
+    "lenient": "emea.Reading(lenient=True)",
+    "local_names": "the setting evidence.local_names",
+    "ratio": "emea.read_benchmark(…, ratio=…)",
+    "seeds": "emea.read(…, seeds=…)",
+    "set": "the setting",
+    **{name: f"emea.Reading({name}=…)" for name in READING},
+}
 
 
 class EmeaError(Exception):
@@ -53,6 +73,28 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> Set
     close = get_close_matches(path[-1], known, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")
+
+
+def in_python(text: str, own: Container[str] = ()) -> str:
+    """A message for those who call a function with these parameters: its options as a program says them.
+
+    >>> in_python("expected pairs (--seeds); --cardinality many-to-one links all, --lenient skips it", {"lenient"})
+    'expected pairs (emea.read(…, seeds=…)); the setting matching.cardinality many-to-one links all, lenient=… skips it'
+    >>> in_python("expected one named nr (--id-column)", {"id"}), in_python("give --table rows")
+    ('expected one named nr (id=…)', "give emea.Reading(table='rows')")
+    """
+
+    def said(option: re.Match[str]) -> str:
+        name, value = option[1].replace("-", "_"), "" if option[2] == "FILE" else option[2] or ""
+        if name == "id_column" and "id" in own:
+            name = "id"
+        if name in own:
+            return f"{name}={value or '…'}"
+        if name in READING and value:
+            return f"emea.Reading({name}='{value}')"
+        return f"{PYTHON[name]} {value}".rstrip() if name in PYTHON else option[0]
+
+    return OPTION.sub(said, text)
 
 
 def shown(value: object) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import emea
 from emea.contracts import Reading
 from emea.data import Graph
 from emea.errors import InputError, SettingsError
@@ -81,6 +82,30 @@ def test_the_id_column_can_be_named(tmp_path: Path) -> None:
         read_graph(path, Reading(id_column="key"))
 
 
+def test_three_columns_with_an_id_leave_no_doubt(tmp_path: Path) -> None:
+    rows = "Ritz,Paris\n2,Savoy,London\n"
+    assert not any("--table" in note for note in read_graph(written(tmp_path, f"id,name,city\n1,{rows}")).notes)
+    assert any("--table" in note for note in read_graph(written(tmp_path, f"nr,name,city\n1,{rows}")).notes)
+
+
+def test_the_named_id_column_counts_in_the_tables_that_have_it(tmp_path: Path) -> None:
+    (tmp_path / "cities.csv").write_text("nr,name,code\n1,Berlin,b\n2,Paris,p\n")
+    (tmp_path / "countries.csv").write_text("cc,name\nde,Germany\nfr,France\n")
+    (tmp_path / "rivers.csv").write_text("Code,name\ns,Spree\n")
+    graph = read_graph(tmp_path, Reading(id_column="code"))
+    rows = [name for name in graph.entities.to_pylist() if "/" in name]
+    assert rows == ["cities/b", "cities/p", "countries/de", "countries/fr", "rivers/s"]
+    assert graph.notes[0].endswith("no column 'code' in countries; what names the rows there is found as usual")
+    expected = r"found the columns nr, name, code, cc, Code in 3 tables, expected one named kode \(--id-column\)"
+    with pytest.raises(InputError, match=expected):
+        read_graph(tmp_path, Reading(id_column="kode"))
+    with pytest.raises(InputError, match="table a: found bytes that are no text in the column key, expected names"):
+        rows_graph({"a": pa.table({"key": [b"\xff"], "name": ["x"]})}, "b", Reading(id_column="key"))
+    tables = {"a": {"nr": [1, 2], "name": ["x", "y"]}, "b": {"key": ["k", "l"], "name": ["x", "y"]}}
+    held = emea.graph({name: pa.table(columns) for name, columns in tables.items()}, id="name")
+    assert {"a/x", "b/y"} <= {*held.entities.to_pylist()}
+
+
 def test_rows_with_one_id_are_one_entity_and_rows_without_are_skipped(tmp_path: Path) -> None:
     path = written(tmp_path, "id,name,phone,town\na,Ann,1,x\na,Anna,1,x\n,Bob,2,y\n")
     graph = read_graph(path, Reading(id_column="id"))
@@ -107,8 +132,8 @@ def test_bad_tables_are_refused(tmp_path: Path, text: str, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("id,name,city\n1,Ritz,Paris\n2,Savoy,London\n", "rows"),
-        ("hotel,name,city\nh1,Ritz,Paris\nh2,Savoy,London\nh3,Adlon,Berlin\n", "rows"),
+        ("nr,name,city\n1,Ritz,Paris\n2,Savoy,London\n", "rows"),
+        ("place,name,city\nh1,Ritz,Paris\nh2,Savoy,London\nh3,Adlon,Berlin\n", "rows"),
         ("Berlin,in,Germany\nParis,in,France\n", "triples"),
         ("Berlin,in,Germany\nBerlin,near,Potsdam\n", "triples"),
         ("http://a/1,http://p/q,http://a/2\nhttp://a/3,http://p/r,x\n", "triples"),

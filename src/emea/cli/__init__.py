@@ -10,15 +10,41 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from emea import __version__
 from emea.cli import _demo, _explaining, _linking, _listing, _measuring
 from emea.errors import EmeaError
 
+
+class Verb(TyperCommand):
+    """A command whose help shows no type behind options that take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, --help among them."""
+        return _without_types(super().get_params(ctx))
+
+
+class Verbs(TyperGroup):
+    """The command itself, likewise."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, --help among them."""
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
+
+
 app = typer.Typer(
+    cls=Verbs,
     help="Link two knowledge graphs: find which entities are the same, with a confidence for each link.",
     no_args_is_help=True,
     add_completion=False,
@@ -42,7 +68,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "formats": _listing.formats,
 }
 for name, verb in VERBS.items():
-    app.command(name)(verb)
+    app.command(name, cls=Verb)(verb)
 
 
 def _version(wanted: bool) -> None:

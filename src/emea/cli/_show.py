@@ -74,7 +74,8 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
 
     count, confidence, seeds = len(outcome.alignment), outcome.alignment.confidence, len(outcome.prepared.given.seeds)
     besides = f" besides the {seeds:,} seeds" if seeds else ""
-    out.print(f"\n[bold]{count:,} links[/bold] found{besides}")
+    expected = f"; {float(confidence.mean()):.0%} of them are expected to be right" if count else ""
+    out.print(f"\n[bold]{count:,} links[/bold] found{besides}{expected}", highlight=False)
     if not count:
         chosen = outcome.settings.matching
         asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
@@ -97,8 +98,8 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
 def shown_absence(absence: Absence) -> str:
     """How many sources seem to have no counterpart, in a sentence."""
     return (
-        f"of {absence.sources:,} sources that may be linked, at most {absence.share:.0%} have no counterpart; "
-        f"{absence.linked:.1%} of such sources would be linked all the same"
+        f"at most {absence.share:.0%} of the {absence.sources:,} sources that may be linked have no counterpart; "
+        f"{absence.linked:.1%} of those are expected to be linked by mistake"
     )
 
 

@@ -58,7 +58,7 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     else:
         found = source.read_graph(Path(place), reading)
     if not len(found.entities):
-        raise InputError(f"{shown} is empty; expected at least one triple")
+        raise InputError(f"{shown} is empty; expected at least one triple, or a row below a header")
     return select(found, reading, shown)
 
 
@@ -121,11 +121,14 @@ def require_task(task: object) -> Task:
     return task
 
 
-def read_decisions(path: str | Path, task: Task, cardinality: str = ONE_TO_ONE) -> Task:
-    """The task with decisions about proposed links, from a file of pairs or from the folder of a run: right ones become
-    seeds, and all of them teach how far to trust confidence. A decision takes precedence over a seed."""
-    task, path = require_task(task), _decided_in(Path(location(path)))
-    known = read_known(path, task.source, task.target, cardinality)
+def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) -> Task:
+    """The task with decisions about proposed links: right ones become seeds, and all of them teach how far to trust
+    confidence. They are a file of pairs, the folder of a run, a list of pairs that are right, or a table with the
+    columns source, target and decision (yes, no or nothing). A decision takes precedence over a seed."""
+    task = require_task(task)
+    if isinstance(decisions, str | Path):
+        decisions = _decided_in(Path(decisions))
+    known = _known(*_pairs(decisions, "decisions"), task.source, task.target, cardinality)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
     kept = ~torch.isin(task.seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
     if cardinality.endswith("-to-one"):

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from emea.errors import InputError
 from emea.formats._columns import STRING
+from emea.formats._values import texts
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DEEPEST = 16  # levels of nesting
@@ -69,7 +70,7 @@ def array_of(values: Iterable[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+        return texts(values)
 
 
 def holds_bytes(column: pa.ChunkedArray) -> bool:

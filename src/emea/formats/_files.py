@@ -109,7 +109,7 @@ def decoded_lines(path: Path) -> Iterator[str]:
                 yield line.decode()
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8"
+                    f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
                 ) from error
 
 

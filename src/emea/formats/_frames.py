@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +13,15 @@ import pyarrow.compute as pc
 
 from emea.contracts import PLAIN, Reading
 from emea.data import Graph
-from emea.errors import InputError, shown
+from emea.errors import InputError, InputWarning, shown
 from emea.formats._cells import array_of, cells, flattened
+from emea.formats._keys import LISTED, id_column
 from emea.formats._networks import family, networkx_graph, rdflib_graph
-from emea.formats._pairs import checked_weight
+from emea.formats._pairs import DECISION, PairColumns, checked_weight
 from emea.formats._selection import select
-from emea.formats._wide import LISTED, _id_column, rows_graph
+from emea.formats._triples import are_triples, triples_table
+from emea.formats._values import as_text
+from emea.formats._wide import rows_graph
 
 EXPECTED = "a pandas, polars or Arrow table, a dict of such tables, or a graph of rdflib or networkx"
 LAZY = "LazyFrame"  # of polars, whose columns are not known yet
@@ -42,7 +46,8 @@ class Held:
 
 
 def graph(data: Any, id: str | None = None, name: str = "data") -> Graph:  # noqa: A002 - as the column is called
-    """The graph in a table whose rows are entities, in a dict of tables by name, or in a graph of rdflib or networkx.
+    """The graph in a table whose rows are entities, or triples under the names head, relation and tail; in a dict of
+    tables by name; or in a graph of rdflib or networkx.
 
     `id` names the column that identifies the rows; else it is found, and rows that nothing identifies are called by the
     index of pandas or numbered from 0. Columns with ids of another table become relations. `name` appears in messages.
@@ -62,12 +67,14 @@ def held(data: Any, name: str, reading: Reading = PLAIN) -> Held:
         return Held(data if isinstance(data, Graph) else _filled(_network(data, name), name, reading))
     if isinstance(data, Mapping) and any(map(_is_table, data.values())):
         tables = {_text(each): arrow_table(table, f"{name}, table {each}") for each, table in data.items()}
-        for each, table in tables.items():
-            _require_column(table, reading.id_column, f"{name}, table {each}")
         return Held(_filled(rows_graph(tables, name, reading), name, reading))
     table = flattened(arrow_table(data, name))
+    if are_triples(table.column_names, reading):
+        return Held(_filled(triples_table(table, name), name, reading))
     _require_column(table, reading.id_column, name)
-    key = _id_column(name, table, reading.id_column, name)
+    key = id_column(name, table, reading.id_column)
+    if key is not None:
+        _warn_of_repeated(table[key], key, name)
     if key is None:
         table, key = _numbered(table, data)
         note = f"{name}: no column identifies the rows, so they are named by their {key}; id= names a column"
@@ -134,6 +141,8 @@ def pair_names(pairs: Any, name: str) -> pa.Table:
         else:
             listed = ", ".join(table.column_names)
             raise InputError(f"{name}: found the columns {listed}, expected source and target")
+        if DECISION in table.column_names:
+            return _decided(ends, table[DECISION], name)
         weights = table["weight"].to_pylist() if "weight" in table.column_names else [1.0] * table.num_rows
     else:
         rows = _rows(pairs, name)
@@ -147,6 +156,15 @@ def pair_names(pairs: Any, name: str) -> pa.Table:
         for row, weight in enumerate(weights, 1)
     ]
     return pa.table({"source": texts[0], "target": texts[1], "weight": pa.array(checked, pa.float32())})
+
+
+def _decided(ends: tuple[pa.ChunkedArray, ...], decisions: pa.ChunkedArray, name: str) -> pa.Table:
+    """The pairs that a person decided on."""
+    texts = (cells(column, name).single().fill_null("").to_pylist() for column in (*ends, decisions))
+    columns = PairColumns()
+    for row, (source, target, decision) in enumerate(zip(*texts, strict=True), 1):
+        columns.decide(decision, f"{name}, pair {row}", source, target)
+    return columns.build(Path(name))
 
 
 def _is_table(data: Any) -> bool:
@@ -177,7 +195,7 @@ def _as_text(column: Any) -> Any:
     try:
         pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return column.map(str, na_action="ignore")
+        return column.map(as_text, na_action="ignore")
     return column
 
 
@@ -189,6 +207,14 @@ def _numbered(table: pa.Table, data: Any) -> tuple[pa.Table, str]:
     while name in table.column_names:
         name = f"_{name}"
     return table.append_column(name, numbers), name
+
+
+def _warn_of_repeated(ids: pa.ChunkedArray, key: str, name: str) -> None:
+    """A program does not see notes, and would miss the rows that become one entity."""
+    repeated = 0 if pa.types.is_nested(ids.type) else len(ids.drop_null()) - pc.count_distinct(ids).as_py()
+    if repeated:
+        said = f"{name}: {repeated:,} rows repeat a '{key}'; rows with the same one are one entity"
+        warnings.warn(said, InputWarning, stacklevel=2)
 
 
 def _require_column(table: pa.Table, wanted: str | None, name: str) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emea.errors import InputError
 from emea.formats._cells import Cells
 
 ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
 ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
+LISTED = 12  # columns that a message lists
 References = Mapping[tuple[str, str], tuple[str, str]]  # table and column → the table and column that it refers to
 
 
@@ -24,6 +27,50 @@ class Declared:
 
 
 NOTHING = Declared()
+
+
+def id_column(name: str, table: pa.Table, wanted: str | None) -> str | None:
+    """The column that names the rows: as wanted, by its name, or the first one if no cell of it repeats."""
+    columns = table.column_names
+    if wanted is not None:
+        for each in _named(table, wanted):
+            return each
+        raise InputError(f"table {name}: found bytes that are no text in the column {wanted}, expected names")
+    likely: list[str] = [each for each in columns if is_id_name(each, name)]
+    likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
+    every: list[str] = [*likely, *columns[:1]]
+    return next((each for each in every if _identifies(table[each])), None)
+
+
+def tables_without(
+    tables: Mapping[str, pa.Table], wanted: str | None, place: str | Path, notes: list[str]
+) -> list[str]:
+    """The tables that lack the id column named for all of them; refused if every table does."""
+    if wanted is None:
+        return []
+    lacking = [name for name, table in tables.items() if not _named(table, wanted)]
+    if len(lacking) == len(tables):
+        named = dict.fromkeys(column for table in tables.values() for column in table.column_names)
+        listed = ", ".join(list(named)[:LISTED]) + (" …" if len(named) > LISTED else "")
+        where = f" in {len(tables)} tables" if len(tables) > 1 else ""
+        raise InputError(f"{place}: found the columns {listed}{where}, expected one named {wanted} (--id-column)")
+    if lacking:
+        listed = ", ".join(lacking[:LISTED]) + (" …" if len(lacking) > LISTED else "")
+        notes.append(f"{place}: no column '{wanted}' in {listed}; what names the rows there is found as usual")
+    return lacking
+
+
+def _named(table: pa.Table, wanted: str) -> list[str]:
+    """The columns with this name, or else those that differ from it in case alone."""
+    columns = table.column_names
+    return [each for each in columns if each == wanted] or [each for each in columns if each.lower() == wanted.lower()]
+
+
+def _identifies(column: pa.ChunkedArray) -> bool:
+    """Whether each row has its own cell."""
+    if pa.types.is_nested(column.type) or not len(column) or column.null_count:
+        return False
+    return int(pc.count_distinct(column).as_py()) == len(column)
 
 
 def as_ids(held: Cells, ids: pa.Array, by: Cells) -> Cells:

@@ -96,8 +96,8 @@ def _of_types(graph: Graph, held: np.ndarray, wanted: Iterable[str], place: str 
         if not own:
             close = get_close_matches(each, [*names, *ends], 1)
             shown = f"; did you mean {close[0]}?" if close else ""
-            common = ", ".join(ends[:LISTED]) or "none"
-            raise InputError(f"{place} has no entity of the type '{each}'; found the types {common}{shown}")
+            common = f"found the types {', '.join(ends[:LISTED])}" if ends else "its entities have no types"
+            raise InputError(f"{place} has no entity of the type '{each}'; {common}{shown}")
         found[held[np.isin(held[:, 1], own), 0]] = True
     return found
 

@@ -2,22 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from emea.contracts import Reading
 from emea.data import Graph
 from emea.errors import InputError
+from emea.formats._cells import cells
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, STRING, GraphColumns
 from emea.formats._files import BREAK
+from emea.formats._recognition import LISTED, with_values
 
 TRIPLE_HEADER = ("head", "relation", "tail", "kind", "datatype", "language")
+TRIPLE_NAMES = {"subject": "head", "predicate": "relation", "object": "tail"}  # other names of columns
 ENTITY, LITERAL = "entity", "literal"
+TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
 
 
-def add_row(columns: GraphColumns, row: Sequence[str], path: Path, number: int, unit: str = "line") -> None:
+def are_triples(columns: Iterable[str], reading: Reading) -> bool:
+    """Whether the rows of a table are triples: as chosen, or if two of its columns are named like parts of one.
+
+    >>> are_triples(["Subject", "predicate", "object"], Reading()), are_triples(["id", "kind", "language"], Reading())
+    (True, False)
+    """
+    if reading.table is not None or reading.id_column is not None:
+        return reading.table == "triples"
+    return len({*usual_names(columns, TRIPLE_NAMES)} & {*TRIPLE_HEADER[:3]}) > 1
+
+
+def usual_names(columns: Iterable[str], aliases: Mapping[str, str]) -> list[str]:
+    """The names of columns in lower case, with the usual one in place of an alias, unless that is there itself."""
+    found = [name.strip().lower() for name in columns]
+    return [name if aliases.get(name) in found else aliases.get(name, name) for name in found]
+
+
+def triples_table(table: pa.Table, place: str | Path) -> Graph:
+    """The graph in a table whose rows are triples."""
+    names = usual_names(table.column_names, TRIPLE_NAMES)
+    for name in TRIPLE_HEADER[:3]:
+        if names.count(name) != 1:
+            listed = ", ".join(table.column_names[:10]) or "none"
+            expected = f"exactly one named {name}, or --table rows if its rows are entities"
+            raise InputError(f"{place}: found the columns {listed}, expected {expected}")
+    parts: list[Sequence[str]] = []
+    for name, default in zip(TRIPLE_HEADER, TRIPLE_DEFAULTS, strict=True):
+        if name not in names:
+            parts.append([default] * table.num_rows)
+            continue
+        held = cells(table.column(names.index(name)), f"{place}, column {name}")
+        if len(several := np.flatnonzero(np.diff(held.row) == 0)):
+            found = f"several values in the column {name}"
+            raise InputError(f"{place}, row {held.row[several[0]] + 1}: found {found}, expected one")
+        parts.append(held.single().fill_null(default).to_pylist())
+    columns = GraphColumns()
+    for number, row in enumerate(zip(*parts, strict=True), 1):
+        add_row(columns, row, place, number, unit="row")
+    return recognised(columns.build(), table.column_names, place)
+
+
+def recognised(graph: Graph, columns: Sequence[str], place: str | Path) -> Graph:
+    """The graph with tails that are values as literals, unless the columns say which are: under our own names, tails
+    are entities if no column `kind` says otherwise."""
+    if len(columns) != 3 or {"kind", "head"} & {name.strip().lower() for name in columns}:
+        return graph
+    graph, values = with_values(graph)
+    listed = ", ".join(values[:LISTED]) + (" …" if len(values) > LISTED else "")
+    note = f"{place}: taken as values, not entities: the tails of {listed}; a column kind says which are which"
+    return replace(graph, notes=(*graph.notes, note)) if values else graph
+
+
+def add_row(columns: GraphColumns, row: Sequence[str], path: str | Path, number: int, unit: str = "line") -> None:
     """Add a row with the columns of TRIPLE_HEADER to a graph that is being read."""
     head, relation, tail, kind, datatype, language = row
     kind = kind.strip().lower()

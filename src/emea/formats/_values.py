@@ -42,7 +42,7 @@ def typed(values: Sequence[object]) -> pa.Array:
             return pa.array(values)
         except UNFIT:
             pass
-    return _texts(values)
+    return texts(values)
 
 
 def united(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
@@ -54,23 +54,28 @@ def united(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
             return pa.chunked_array([part.cast(common) for part in parts], common)
         except pa.ArrowInvalid:  # a whole number that is no fraction exactly
             pass
-    return pa.chunked_array([_texts(part.to_pylist()) for part in parts], pa.large_string())
+    return pa.chunked_array([texts(part.to_pylist()) for part in parts], pa.large_string())
 
 
 def _is_midnight(value: object) -> bool:
     return isinstance(value, datetime.datetime) and value.timetz() == MIDNIGHT
 
 
-def _texts(values: Iterable[object]) -> pa.Array:
-    return pa.array([None if value is None else _text(value) for value in values], pa.large_string())
+def texts(values: Iterable[object]) -> pa.Array:
+    """A column of text."""
+    return pa.array([None if value is None else as_text(value) for value in values], pa.large_string())
 
 
-def _text(value: object) -> str:
-    """A value as text, the same for whole numbers of both types."""
+def as_text(value: object) -> str:
+    """A value as text, the same for whole numbers of both types, and for dates and moments at midnight.
+
+    >>> as_text(2.0), as_text(datetime.datetime(2001, 2, 3)), as_text(datetime.datetime(2001, 2, 3, 4))
+    ('2', '2001-02-03', '2001-02-03T04:00:00')
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
+        return value.isoformat().removesuffix(f"T{MIDNIGHT}")
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

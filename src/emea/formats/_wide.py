@@ -19,11 +19,11 @@ from emea.errors import InputError, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
-from emea.formats._keys import ID_NAMES, NOTHING, Declared, as_ids, is_id_name, refers
+from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
 from emea.formats._selection import TYPE
+from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
-LISTED = 12  # columns that a message lists
 INTEGER = f"{XSD}integer"
 
 
@@ -51,9 +51,8 @@ class TableReader(GraphReader):
         return NOTHING
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
-        """The graph whose entities are the rows of all tables in a file."""
-        if reading.table == "triples":
-            raise SettingsError(f"found --table triples for {path}, expected rows: {self.description} hold entities")
+        """The graph whose entities are the rows of all tables in a file; or, if its only table has columns named so,
+        the graph of the triples in it."""
         return rows_graph(self.read_tables(path), path, reading, self.declared(path))
 
 
@@ -79,13 +78,21 @@ def rows_graph(
     tables: Mapping[str, pa.Table], place: str | Path, reading: Reading, declared: Declared = NOTHING
 ) -> Graph:
     """The graph of tables whose rows are entities. Several tables give their names to the rows as types, and before
-    their ids; a single table's rows are named by their ids alone."""
-    notes: list[str] = []
-    sheets = [
-        _sheet(name, flattened(table), place, reading, notes, declared=declared) for name, table in tables.items()
-    ]
-    if not sheets:
+    their ids; a single table's rows are named by their ids alone, unless they are triples."""
+    if len(tables) == 1 and are_triples((only := next(iter(tables.values()))).column_names, reading):
+        return triples_table(only, place)
+    if reading.table == "triples":
+        raise SettingsError(f"{place}: found {len(tables)} tables, expected a single one of triples")
+    if not tables:
         raise InputError(f"{place} holds no table, expected at least one")
+    notes: list[str] = []
+    flat = {name: flattened(table) for name, table in tables.items()}
+    usual = reading.model_copy(update={"id_column": None})
+    lacking = tables_without(flat, reading.id_column, place, notes)
+    sheets = [
+        _sheet(name, table, place, usual if name in lacking else reading, notes, declared=declared)
+        for name, table in flat.items()
+    ]
     links = _references(sheets, declared, notes, place)
     several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
@@ -106,7 +113,7 @@ def _sheet(
         notes.append(f"{shown}: columns of bytes that are no text are left out: {', '.join(unreadable[:LISTED])}")
         table = table.drop_columns(unreadable)
     stated = declared.keys.get(name) if reading.id_column is None else None
-    key = stated if stated in table.column_names else _id_column(name, table, reading.id_column, shown)
+    key = stated if stated in table.column_names else id_column(name, table, reading.id_column)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
     if key is None:
         notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
@@ -126,30 +133,6 @@ def _sheet(
     if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
         raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
     return Sheet(name, ids, key, columns)
-
-
-def _id_column(name: str, table: pa.Table, wanted: str | None, shown: str) -> str | None:
-    """The column that names the rows: as wanted, by its name, or the first one if no cell of it repeats."""
-    columns = table.column_names
-    if wanted is not None:
-        match = [each for each in columns if each == wanted] or [
-            each for each in columns if each.lower() == wanted.lower()
-        ]
-        if not match:
-            listed = ", ".join(columns[:LISTED]) + (" …" if len(columns) > LISTED else "")
-            raise InputError(f"{shown}: found the columns {listed}, expected one named {wanted} (--id-column)")
-        return str(match[0])
-    likely: list[str] = [each for each in columns if is_id_name(each, name)]
-    likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
-    every: list[str] = [*likely, *columns[:1]]
-    return next((each for each in every if _identifies(table[each])), None)
-
-
-def _identifies(column: pa.ChunkedArray) -> bool:
-    """Whether each row has its own cell."""
-    if pa.types.is_nested(column.type) or not len(column) or column.null_count:
-        return False
-    return int(pc.count_distinct(column).as_py()) == len(column)
 
 
 def _references(

@@ -21,7 +21,6 @@ class Arrow(TableReader):
 
     description: ClassVar[str] = "Arrow and Feather tables (.arrow, .feather, .ipc)"
     suffixes: ClassVar[tuple[str, ...]] = (".arrow", ".feather", ".ipc")
-    choices: ClassVar[tuple[str, ...]] = ("id_column",)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table, named like the file."""

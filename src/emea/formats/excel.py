@@ -38,7 +38,6 @@ class Excel(TableReader):
 
     description: ClassVar[str] = "Excel workbooks (.xlsx)"
     suffixes: ClassVar[tuple[str, ...]] = (".xlsx",)
-    choices: ClassVar[tuple[str, ...]] = ("id_column",)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The sheets that are tables."""

@@ -27,7 +27,6 @@ class JSONLines(TableReader):
 
     description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson) or in an array (.json)"
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
-    choices: ClassVar[tuple[str, ...]] = ("id_column",)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all records, named like the file."""

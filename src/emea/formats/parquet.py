@@ -17,13 +17,23 @@ from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, writing
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
-from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+from emea.formats._triples import (
+    TRIPLE_DEFAULTS,
+    TRIPLE_HEADER,
+    TRIPLE_NAMES,
+    add_row,
+    are_triples,
+    needed_header,
+    recognised,
+    row_blocks,
+    usual_names,
+)
 from emea.formats._wide import TableReader, rows_graph
 from emea.formats._writing import alignment_table
 
 BATCH = 1 << 14  # rows held as Python values at a time
 ROW_SIZE = 16  # bytes that a row takes at least, once read
-TRIPLE_DEFAULTS = (None, None, None, ENTITY, "", "")
+NO_DEFAULT = (None, None, None)
 PAIR_TYPES = {
     "source": pa.large_string(),
     "target": pa.large_string(),
@@ -51,12 +61,13 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter)
         columns = GraphColumns()
         types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
         with _open(path) as file:
-            named = {name.lower() for name in file.schema_arrow.names}
-            if reading.table == "rows" or (reading.table is None and len(named & {*TRIPLE_HEADER}) < 2):
+            names = file.schema_arrow.names
+            if not are_triples(names, reading):
                 return rows_graph({path.name.partition(".")[0]: _whole(file)}, path, reading)
-            for number, row in _rows(file, path, types, TRIPLE_DEFAULTS, required=3):
+            defaults = (*NO_DEFAULT, *TRIPLE_DEFAULTS[3:])
+            for number, row in _rows(file, path, types, defaults, required=3, aliases=TRIPLE_NAMES):
                 add_row(columns, row, path, number, unit="row")
-        return columns.build()
+        return recognised(columns.build(), names, path)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all columns."""
@@ -72,13 +83,13 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter)
     def holds_pairs(self, path: Path) -> bool:
         """Whether the file has the columns source and target."""
         with _open(path) as file:
-            return {"source", "target"} <= {*_names(file, PAIR_NAMES)}
+            return {"source", "target"} <= {*usual_names(file.schema_arrow.names, PAIR_NAMES)}
 
     def read_pairs(self, path: Path) -> pa.Table:
         """Columns source, target, weight, excluded, and line: the number of the row."""
         columns = PairColumns()
         with _open(path) as file:
-            decided = DECISION in _names(file, PAIR_NAMES)
+            decided = DECISION in usual_names(file.schema_arrow.names, PAIR_NAMES)
             for number, row in _rows(file, path, PAIR_TYPES, PAIR_DEFAULTS, required=2, aliases=PAIR_NAMES):
                 source, target, weight, excluded, decision = row
                 where = f"{path}, row {number}"
@@ -130,12 +141,6 @@ def _whole(file: pq.ParquetFile) -> pa.Table:
     return table
 
 
-def _names(file: pq.ParquetFile, aliases: Mapping[str, str]) -> list[str]:
-    """The names of the columns, with a usual name in place of an alias, unless that is there itself."""
-    found = [name.lower() for name in file.schema_arrow.names]
-    return [name if aliases.get(name) in found else aliases.get(name, name) for name in found]
-
-
 def _rows(
     file: pq.ParquetFile,
     path: Path,
@@ -146,7 +151,7 @@ def _rows(
     aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The numbered rows, with one cell for each named column, or its default if the column or the value is missing."""
-    found = _names(file, aliases)
+    found = usual_names(file.schema_arrow.names, aliases)
     for name in list(types)[:required]:
         if found.count(name) != 1:
             listed = ", ".join(file.schema_arrow.names[:10]) or "none"

@@ -57,7 +57,7 @@ class PostgreSQL(GraphServer):
 
     description: ClassVar[str] = "PostgreSQL databases (postgresql://user:password@host/database[?schema=NAME])"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
-    choices: ClassVar[tuple[str, ...]] = ("id_column",)
+    choices: ClassVar[tuple[str, ...]] = ("id_column", "table")
 
     def fetch_graph(self, address: str, reading: Reading = PLAIN) -> Graph:
         """The graph whose entities are the rows of all tables of a schema, "public" unless the address says which."""

@@ -86,7 +86,8 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
                 else:
                     serialize(triples, file, syntax)
             except ValueError as error:
-                raise InputError(f"{path} cannot be written as {syntax.name}: found {error}") from error
+                instead = "a table (.csv, .parquet) takes any names"
+                raise InputError(f"{path} cannot be written as {syntax.name}: found {error}; {instead}") from error
 
 
 def _check_choices(path: Path, reading: Reading) -> None:

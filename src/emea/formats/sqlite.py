@@ -25,7 +25,6 @@ class SQLite(TableReader):
 
     description: ClassVar[str] = "SQLite databases (.sqlite, .sqlite3, .db)"
     suffixes: ClassVar[tuple[str, ...]] = (".sqlite", ".sqlite3", ".db")
-    choices: ClassVar[tuple[str, ...]] = ("id_column",)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables that have rows."""

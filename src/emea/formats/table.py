@@ -19,19 +19,29 @@ from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
 from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._keys import is_id_name
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
-from emea.formats._recognition import LISTED, SAMPLE, kind_of_rows, with_values
-from emea.formats._triples import ENTITY, TRIPLE_HEADER, add_row, needed_header, row_blocks
+from emea.formats._recognition import SAMPLE, kind_of_rows
+from emea.formats._triples import (
+    TRIPLE_DEFAULTS,
+    TRIPLE_HEADER,
+    TRIPLE_NAMES,
+    add_row,
+    are_triples,
+    needed_header,
+    recognised,
+    row_blocks,
+    usual_names,
+)
 from emea.formats._wide import TableReader, rows_graph, rows_table
 from emea.formats._writing import Column, alignment_table, six_digits, write_lines, write_table
 
 Row = list[str]
-TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
 PAIR_HEADER = ("source", "target", "weight", "excluded", "similarity", DECISION)
 NO_COLUMN = "\0"  # stands in no cell: that of a column which only a header can name
 PAIR_DEFAULTS = ("", "", "1", "false", "", NO_COLUMN)
 ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by header
-    TRIPLE_HEADER: {"subject": "head", "predicate": "relation", "object": "tail"},
+    TRIPLE_HEADER: TRIPLE_NAMES,
     PAIR_HEADER: PAIR_NAMES,
 }
 TRUTH = {"true": True, "1": True, "not": True, "false": False, "0": False, "": False}
@@ -55,21 +65,22 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         first = [row for _, row in islice(_rows(path), SAMPLE)]
         if not first:
             return GraphColumns().build()
-        headed = _names_some(first[0], TRIPLE_HEADER)
+        headed = are_triples(first[0], reading.model_copy(update={"table": None}))
         if not headed and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
             graph = rows_graph(self.read_tables(path), path, reading)
-            unsure = reading.table is None and len(first[0]) == 3
+            unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
             return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)
-        graph, values = columns.build(), list[str]()
-        if not {"kind", "head"} & {cell.strip().lower() for cell in first[0]} and len(first[0]) == 3:
-            graph, values = with_values(graph)  # under our own header, tails are entities unless a kind says otherwise
-        return replace(graph, notes=tuple(_notes(path, values, surely=headed or reading.table is not None)))
+        graph = recognised(columns.build(), first[0], path)
+        if headed or reading.table is not None:
+            return graph
+        note = f"{path}: read as triples (head, relation, tail) without a header; {OTHERWISE} rows for entities"
+        return replace(graph, notes=(note, *graph.notes))
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table whose first row names the columns."""
@@ -120,15 +131,6 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         table = alignment_table(alignment, task)
         with writing(path) as file:
             _write_blocks(file, path, table.column_names, [table])
-
-
-def _notes(path: Path, values: list[str], *, surely: bool) -> Iterator[str]:
-    """What was recognised in a table of triples."""
-    if not surely:
-        yield f"{path}: read as triples (head, relation, tail) without a header; {OTHERWISE} rows for entities"
-    if values:
-        listed = ", ".join(values[:LISTED]) + (" …" if len(values) > LISTED else "")
-        yield f"{path}: taken as values, not entities: the tails of {listed}; a column kind says which are which"
 
 
 def write_columns(path: Path, header: Sequence[str], columns: Sequence[Column]) -> None:
@@ -197,7 +199,7 @@ def _rows_under(
 
 def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int | None]:
     """The place in `header` of each column, or None if it has none; an empty list if the row is not a header."""
-    given = _column_names(row, header)
+    given = usual_names(row, ALIASES[header])
     is_header = set(header[:required]) <= set(given) and all(given.count(name) <= 1 for name in header)
     return [header.index(name) if name in header else None for name in given] if is_header else []
 
@@ -205,20 +207,13 @@ def _header_order(row: Row, header: tuple[str, ...], required: int) -> list[int 
 def _heads_pairs(row: Row) -> bool:
     """Whether a row is the header of pairs and of nothing else: entities may have columns such as from and to."""
     plain = {cell.strip().lower() for cell in row}
-    only = all(name in PAIR_HEADER for name in _column_names(row, PAIR_HEADER))
+    only = all(name in PAIR_HEADER for name in usual_names(row, PAIR_NAMES))
     return bool(_header_order(row, PAIR_HEADER, 2)) and (only or {"source", "target"} <= plain)
 
 
 def _names_some(row: Row, header: tuple[str, ...]) -> bool:
     """Whether a row looks like a header with some of these names."""
-    return sum(name in header for name in _column_names(row, header)) > 1
-
-
-def _column_names(row: Row, header: tuple[str, ...]) -> list[str]:
-    """The names of columns, with one of the header's in place of an alias, unless that is there itself."""
-    cells = [cell.strip().lower() for cell in row]
-    names = [ALIASES[header].get(cell, cell) for cell in cells]
-    return [cell if name in cells else name for cell, name in zip(cells, names, strict=True)]
+    return sum(name in header for name in usual_names(row, ALIASES[header])) > 1
 
 
 def _unquoted(cell: str) -> str:

@@ -75,10 +75,9 @@ def _refuse_unfit(links: Links, source: _Ids, target: _Ids, tables: list[pa.Tabl
     for side, ids, column in (("source", source, links.source), ("target", target, links.target)):
         unknown = column[~torch.isin(column, torch.cat([ids(table[side]) for table in tables]))]
         if 2 * len(unknown) > len(column):
-            shown = ids.names[int(unknown[0])]
-            raise InputError(
-                f"{path}: the run knows no {side} '{shown}' and {len(unknown) - 1:,} others of {len(column):,}"
-            )
+            found = f"{len(unknown):,} of {len(column):,} {side}s that the run does not know"
+            example = ids.names[int(unknown[0])]
+            raise InputError(f"{path}: found {found}, such as '{example}'; expected pairs of its graphs, source first")
 
 
 def _read_table(path: Path) -> pa.Table:

@@ -19,6 +19,7 @@ from emea.errors import InputError
 from emea.evidence.names import local_names
 from emea.formats import read_pair_names, without_password
 from emea.formats._files import suffix, writing
+from emea.formats._labels import labels
 from emea.formats.rdf import RDF
 from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
@@ -177,7 +178,7 @@ def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], pat
 
 def side_by_side(run: Run) -> pa.Table:
     """A row for each linked pair, then for each other source and each other target: the names, the confidence, and the
-    values of both under each attribute."""
+    values of both under each attribute, and under each relation the labels of what they are related to."""
     source, target = (len(graph.entities) for graph in (run.task.source, run.task.target))
     alone = [np.setdiff1d(np.arange(size), ids) for size, ids in ((source, run.source), (target, run.target))]
     sides = (
@@ -206,20 +207,36 @@ def _or_null(ids: np.ndarray) -> pa.Array:
 
 
 def _by_attribute(graph: Graph, ids: np.ndarray) -> dict[str, pa.Array]:
-    """For each attribute the distinct values of each of these entities, one after another."""
-    distinct = graph.literals.group_by(["attribute", "entity", "value"]).aggregate([])
+    """For each attribute and relation the distinct values of each of these entities, one after another."""
+    names, stated = _stated(graph)
+    distinct = stated.group_by(["attribute", "entity", "value"]).aggregate([])
     distinct = distinct.sort_by([(name, "ascending") for name in ("attribute", "entity", "value")]).combine_chunks()
     attribute, entity = (distinct[name].to_numpy() for name in ("attribute", "entity"))
     values = distinct["value"].combine_chunks() if distinct.num_rows else pa.array([], pa.large_string())
-    bounds = np.searchsorted(attribute, np.arange(len(graph.attributes) + 1))
+    bounds = np.searchsorted(attribute, np.arange(len(names) + 1))
     found = {}
-    for name, start, end in zip(_short(graph.attributes), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for name, start, end in zip(_short(names), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if start == end:  # a relation that leads to blank nodes alone
+            continue
         holders, first = np.unique(entity[start:end], return_index=True)
         lists = pa.ListArray.from_arrays(np.append(first, end - start).astype(np.int32), values[start:end])
         row = np.full(len(graph.entities) + 1, -1)  # the last one is for no entity
         row[holders] = np.arange(len(holders))
         found[name] = pc.binary_join(lists, SEPARATOR).take(_or_null(row[ids]))
     return found
+
+
+def _stated(graph: Graph) -> tuple[pa.Array, pa.Table]:
+    """The names of attributes and relations; and all that is stated under them, tails by their labels or else names."""
+    names = pc.unique(pa.concat_arrays([graph.attributes, graph.relations]))
+    places = [pc.index_in(own, names).to_numpy().astype(np.int64) for own in (graph.attributes, graph.relations)]
+    head, relation, tail = graph.triples.numpy().T
+    called = pc.coalesce(labels(graph), graph.entities).cast(pa.large_string()).take(pa.array(tail))
+    related = pa.table({"attribute": places[1][relation], "entity": head, "value": called})
+    related = related.filter(pc.invert(pc.match_substring_regex(related["value"], BLANK)))
+    held = graph.literals.select(["attribute", "entity", "value"])
+    held = held.set_column(0, "attribute", pa.array(places[0][held["attribute"].to_numpy()]))
+    return names, pa.concat_tables([held, related])
 
 
 def _short(attributes: pa.Array) -> list[str]:

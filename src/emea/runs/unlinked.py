@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.data import Counterparts
+from emea.data import Counterparts, Graph
 from emea.evidence.descriptions import describe
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
@@ -19,13 +19,15 @@ from emea.method.rounds import Outcome
 HUNDREDTHS = pa.array([f"{number / 100:.2f}".removeprefix("0") for number in range(101)], pa.large_string())
 SMALLEST = 1e-4  # doubt that calibration sees
 LEAST_SPREAD = 0.1  # of the links' logits, to draw a line through them
+NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
+NONE = "probably has no counterpart: "
 Text: TypeAlias = str | pa.Array
 Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
 
 
 def unlinked(outcome: Outcome) -> pa.Table:
-    """The sources that may be linked and are not, sorted by name: source, its label, the most probable candidate, its
-    label, its probability, and why it is not linked."""
+    """The sources that may be linked and are not, those first that came closest: source, its label, the most probable
+    candidate, its label, its probability, and why it is not linked."""
     task, beliefs = outcome.prepared.given, outcome.counterparts
     source = np.flatnonzero(_open(outcome))
     row = best_rows(beliefs)[source]
@@ -33,7 +35,7 @@ def unlinked(outcome: Outcome) -> pa.Table:
     target, probability = (
         at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward.double())
     )
-    return pa.table(
+    table = pa.table(
         {
             "source": task.source.entities.take(pa.array(source)),
             "source_label": labels(task.source, source),
@@ -43,6 +45,7 @@ def unlinked(outcome: Outcome) -> pa.Table:
             "why": _Reasons(outcome).of(source, row),
         }
     )
+    return table.sort_by([("probability", "descending"), ("source", "ascending")])
 
 
 def best_rows(beliefs: Counterparts, besides: np.ndarray | None = None) -> np.ndarray:
@@ -100,18 +103,20 @@ class _Reasons:
         self.partner[target], self.sure[target] = source, links.confidence.double().cpu().numpy()
         linked = self.partner[self.target] == self.source
         self.confidence = _calibrated(raw, linked, self.sure[self.target])
+        self.excluded = np.full(pairs.sources, -1)  # a target that each source must not be linked to, or −1
+        wrong = self.task.exclusions
+        self.excluded[wrong.source.cpu().numpy()] = wrong.target.cpu().numpy()
 
     def of(self, source: np.ndarray, row: np.ndarray) -> pa.Array:
         """A phrase for each of these sources, given the rows of their most probable candidates."""
         target, probability = at_rows(self.target, row), at_rows(self.forward, row)
+        taken = ["taken by ", _called(self.task.source, self.partner[target]), " with ", _shown(self.sure[target])]
+        rivalry = self._by_method(source, target, row) if self.baseline is None else []
         cases: list[Case] = [
             (row < 0, ["no candidate"]),
-            (probability <= self.none[source], ["probably has no counterpart"]),
-            (
-                self.partner[target] >= 0,
-                ["taken by ", self._called(self.partner[target]), " with ", _shown(self.sure[target])],
-            ),
-            *(self._by_method(source, target, row) if self.baseline is None else []),
+            *self._without(source, target, probability, taken, rivalry),
+            (self.partner[target] >= 0, taken),
+            *rivalry,
         ]
         least, name = self.settings.minimum, "probability" if self.baseline else "confidence"
         sure = probability if self.baseline else at_rows(self.confidence, row)
@@ -121,6 +126,21 @@ class _Reasons:
             cases.append((sure < 1, [f"{name} ", _shown(sure), needed]))
         cases.append((row >= 0, [f"left out by {self.baseline or self.settings.method}"]))
         return _first_that_holds(cases)
+
+    def _without(
+        self, source: np.ndarray, target: np.ndarray, probability: np.ndarray, taken: list[Text], rivalry: list[Case]
+    ) -> list[Case]:
+        """What is known of sources to which "none" fits at least as well as any candidate."""
+        none, excluded = self.none[source], self.excluded[source]
+        likelier, close = probability <= none, probability >= NEGLIGIBLE
+        shares = [NONE, _shown(none), " for none, ", _shown(probability), " for the candidate"]
+        return [
+            (likelier & (excluded >= 0), ["its link to ", _called(self.task.target, excluded), " is excluded"]),
+            (likelier & (self.partner[target] >= 0), [NONE, "the nearest candidate is ", *taken]),
+            (likelier & ~close, [f"{NONE}every candidate is below {_short(NEGLIGIBLE)}"]),
+            *((likelier & holds, [*shares, "; ", *said]) for holds, said in rivalry),
+            (likelier, shares),
+        ]
 
     def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray) -> list[Case]:
         """Why pairs are not mutually best, where that is required."""
@@ -137,14 +157,15 @@ class _Reasons:
         worse = at_rows(self.backward, row) < tops[1][target]
         return [
             (ties[0][source], ["another candidate is as probable"]),
-            (worse, ["the candidate fits ", self._called(rival), " better"]),
+            (worse, ["the candidate fits ", _called(self.task.source, rival), " better"]),
             (ties[1][target], ["the candidate fits another source as well"]),
         ]
 
-    def _called(self, source: np.ndarray) -> pa.Array:
-        """The labels of sources, or else their names; of any where there is none."""
-        some = np.maximum(source, 0)
-        return pc.coalesce(labels(self.task.source, some), self.task.source.entities.take(pa.array(some)))
+
+def _called(graph: Graph, entity: np.ndarray) -> pa.Array:
+    """The labels of entities, or else their names; of any where there is none."""
+    some = np.maximum(entity, 0)
+    return pc.coalesce(labels(graph, some), graph.entities.take(pa.array(some)))
 
 
 def _calibrated(raw: np.ndarray, linked: np.ndarray, confidence: np.ndarray) -> np.ndarray:

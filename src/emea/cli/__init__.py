@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from emea import __version__
-from emea.cli import _demo, _linking, _listing, _measuring
+from emea.cli import _demo, _linking, _listing, _measuring, _reporting
 from emea.errors import EmeaError
 
 app = typer.Typer(
@@ -28,6 +28,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "align": _linking.align,
     "demo": _demo.demo,
     "evaluate": _measuring.evaluate,
+    "report": _reporting.report,
+    "plot": _reporting.plot,
     "merge": _listing.merge,
     "convert": _listing.convert,
     "profile": _measuring.profile,

@@ -1,0 +1,76 @@
+"""Which links of a report are explained, and by whom."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emea.errors import EmeaError
+
+Explain = Callable[[str, str | None], dict[str, Any]]  # names of a source and a target → an explanation as JSON
+LEAST_SURE, SAMPLED = 750, 250  # links that are explained; all of them if there are no more
+LONGEST = 300  # characters of any text
+MOST_PARTS = 30  # of a group of evidence; the others are added up
+EXPLAINING = "emea.runs.explaining"
+
+
+def explainer(folder: Path, languages: Sequence[str]) -> Explain | str:
+    """What explains the links of a run, or why nothing does: the one place where explanations are plugged in."""
+    if find_spec(EXPLAINING) is None:
+        return "this version of emea does not explain links yet"
+    try:
+        opened = import_module(EXPLAINING).Explainer.open(folder, languages)
+    except EmeaError as error:
+        return str(error)
+    return lambda source, target: opened.explain(source, target).to_dict()
+
+
+def chosen(confidence: np.ndarray) -> list[int]:
+    """The rows of the links to explain: the least sure ones, and a random sample of the others, the same each time."""
+    order = np.argsort(confidence, kind="stable").tolist()
+    least, others = order[:LEAST_SURE], order[LEAST_SURE:]
+    return sorted(least + random.Random(0).sample(others, min(SAMPLED, len(others))))
+
+
+def explanations(
+    explain: Explain, sources: Sequence[str], targets: Sequence[str], rows: Sequence[int]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The explanation of each of these links, as far as there is one."""
+    for row in rows:
+        try:
+            found = explain(sources[row], targets[row])
+        except EmeaError:
+            continue
+        yield row, shortened(found)
+
+
+def shortened(value: Any) -> Any:
+    """The same with long texts cut and numbers rounded; what many parts contribute in the end is added up.
+
+    >>> shortened({"parts": [{"text": "a" * 1000, "log_odds": 0.123456}]})["parts"][0]["log_odds"]
+    0.1235
+    """
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else value[: LONGEST - 1] + "…"
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, list):
+        return [shortened(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _parts(each) if key == "parts" else shortened(each) for key, each in value.items()}
+    return value
+
+
+def _parts(parts: list[Any]) -> list[Any]:
+    if len(parts) <= MOST_PARTS or not isinstance(parts[0], dict):
+        return [shortened(each) for each in parts[:MOST_PARTS]]
+    order = sorted(parts, key=lambda part: -abs(part["log_odds"]))
+    others = order[MOST_PARTS - 1 :]
+    rest = {"text": f"{len(others):,} others together", "log_odds": round(sum(part["log_odds"] for part in others), 4)}
+    return [*(shortened(each) for each in order[: MOST_PARTS - 1]), rest]

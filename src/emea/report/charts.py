@@ -13,7 +13,7 @@ from emea.report.markup import h
 WIDTH, HEIGHT = 380, 240
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 14, 40  # margins
 BINS = 20
-SIZE = 13  # of letters
+SIZE = 14  # of letters
 
 
 @dataclass(frozen=True)

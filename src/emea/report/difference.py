@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from emea.errors import EmeaError
-from emea.report.explained import Explain, explainer
+from emea.report.explained import Explain
 from emea.report.markup import Content, h, label, named, table
 from emea.report.reading import FinishedRun
 from emea.report.reasons import grouped
@@ -22,17 +20,16 @@ Link = dict[str, Any]  # a row of alignment.tsv
 Pair = tuple[Link | None, Link | None]  # what a source is linked to in the other run, and in this one
 
 
-def difference(run: FinishedRun, explain: Explain | str, other: Path, languages: Sequence[str]) -> Element:
-    """How the links of a run differ from those of another."""
-    before = FinishedRun.read(other)
+def difference(before: FinishedRun, run: FinishedRun, old: Explain | str, new: Explain | str) -> Element:
+    """How the links of a run differ from those of an earlier one, given what explains the links of each."""
     kinds = compared(before, run)
     counts: list[tuple[Content, ...]] = [(title, f"{len(pairs):,}") for title, pairs in kinds.items()]
     kept = len(run.confidence) - len(kinds["gained"]) - len(kinds["changed"])
     parts: list[Content] = [
-        h("p", "Compared with ", label(str(other)), ", whose links are the earlier ones."),
+        h("p", "Compared with ", label(str(before.folder)), ", whose links are the earlier ones."),
         table(("links", "count"), [*counts, ("kept", f"{kept:,}")], "Links gained, lost and changed", numbers=1),
         *_reasons(kinds, before, run),
-        _evidence(kinds, explainer(other, languages), explain),
+        _evidence(kinds, old, new),
         _settings(before, run),
     ]
     parts += [_listed(title, pairs) for title, pairs in kinds.items() if pairs]

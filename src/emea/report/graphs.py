@@ -96,9 +96,9 @@ def described(graph: Graph) -> dict[str, Any]:
     most = np.argsort(-used, kind="stable")[:SHOWN]
     relations = last_parts(graph.relations.take(pa.array(most))).to_pylist()
     of_type = Counter(one for text in types(graph).to_pylist() for one in (text.split("|") if text else [UNTYPED]))
+    named = of_type.keys() - {UNTYPED}
     return {
-        "types": of_type.most_common(SHOWN),
-        "all types": len(of_type) - (UNTYPED in of_type),
+        "types": of_type.most_common(SHOWN) if named else [],
         "relations": list(zip(relations, used[most].tolist(), strict=True)),
         "degrees": list(zip([*names, f"{DEGREES[-1]} or more"], counts.tolist(), strict=True)),
     }

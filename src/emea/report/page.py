@@ -61,7 +61,9 @@ def write_report(
         sections.measured(READINGS[complete], reading),
         sections.relations(run),
         sections.unlinked(run, graphs),
-        difference(run, explaining, against, languages) if against is not None else None,
+        None
+        if against is None
+        else difference(FinishedRun.read(against), run, explainer(against, languages), explaining),
         _links(run, explaining),
         sections.settings(run),
     ]

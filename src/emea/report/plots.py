@@ -58,6 +58,7 @@ def _rounds(run: FinishedRun) -> dict[str, Any]:
         "data": {"values": run.rounds},
         "hconcat": [
             {
+                "width": 240,
                 "mark": {"type": "line", "point": True},
                 "encoding": {"x": x, "y": {"field": field, "type": "quantitative", "title": title}},
             }

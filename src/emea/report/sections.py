@@ -11,7 +11,7 @@ import numpy as np
 import tomli_w
 
 from emea.report.charts import histogram, unit_lines
-from emea.report.graphs import Graphs, described
+from emea.report.graphs import UNTYPED, Graphs, described
 from emea.report.markup import Content, h, label, named, table
 from emea.report.reading import FinishedRun
 from emea.report.reasons import grouped
@@ -251,6 +251,8 @@ def unlinked(run: FinishedRun, found: Graphs | str) -> Element:
 
 def _by_type(kinds: list[str], reasons: list[str], order: list[str]) -> Element:
     """How many sources of each type were left, for each reason."""
+    if set(kinds) <= {UNTYPED}:
+        return h("p", "The source graph gives none of them a type.", class_="missing")
     both, each = Counter(zip(kinds, reasons, strict=True)), Counter(kinds)
     rows: list[tuple[Content, ...]] = [
         (label(kind), *(f"{both[kind, reason]:,}" for reason in order), f"{count:,}")

@@ -3,7 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const GROUPS = {
-  encoder: "Structure, as embedded",
+  encoder: "Similar structure",
   paris: "Equal neighbours",
   disagreement: "Conflicting values",
   values: "Names and values",
@@ -29,7 +29,7 @@ function filled(made, attributes, children) {
     if (value === true) made.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 

@@ -47,11 +47,10 @@ function theme() {
 function start(data) {
   const types = data.types.map((text) => text.split(/ ↔ |\|/).filter(Boolean));
   const rows = data.source.map((source, row) => {
-    const target = data.target[row];
     const link = {
       row,
       source,
-      target,
+      target: data.target[row],
       source_label: data.source_label[row],
       target_label: data.target_label[row],
       confidence: data.confidence[row] / 10000,
@@ -60,11 +59,10 @@ function start(data) {
       verdict: data.verdict ? data.verdict[row] : null,
       explanation: data.explanations[row] ?? null,
     };
-    link.text = plain(`${link.source_label}\n${link.target_label}\n${source}\n${target}`);
     const groups = link.explanation?.groups ?? [];
     link.supporting = groups.filter((group) => group.log_odds >= LEAST).sort((one, other) => other.log_odds - one.log_odds);
     link.opposing = groups.filter((group) => group.log_odds <= -LEAST);
-    link.evidence = link.explanation ? link.supporting.map((group) => groupName(group.name)).join(", ") : "";
+    link.evidence = link.supporting.slice(0, 2).map((group) => groupName(group.name)).join(" · ");
     return link;
   });
   const state = { query: "", type: "", least: 0, most: 1, evidence: "", verdict: "", order: "confidence", down: false, page: 0 };
@@ -87,11 +85,17 @@ function matching(state) {
     link.confidence <= state.most &&
     (!state.type || link.types.includes(state.type)) &&
     (!state.verdict || link.verdict === state.verdict) &&
-    words.every((word) => link.text.includes(word)) &&
+    words.every((word) => textOf(link).includes(word)) &&
     (side === "" ||
       (side === "none" && !link.explanation) ||
       (side === "for" && link.supporting.some((each) => each.name === group)) ||
       (side === "against" && link.opposing.some((each) => each.name === group)));
+}
+
+/** What is searched; made at the first search, so that a page of many links opens quickly. */
+function textOf(link) {
+  link.text ??= plain(`${link.source_label}\n${link.target_label}\n${link.source}\n${link.target}`);
+  return link.text;
 }
 
 function ordered(rows, { order, down }) {
@@ -228,8 +232,8 @@ function tableRow(link, judged) {
   const made = element(
     "tr",
     { role: "row" },
-    cell("source", button, element("div", {}, entity(titles[0], link.source))),
-    cell("target", element("div", {}, entity(titles[1], link.target))),
+    cell("source", element("div", { class: "entity" }, button, element("div", {}, entity(titles[0], link.source)))),
+    cell("target", entity(titles[1], link.target)),
     cell("confidence", meter(link.confidence), element("span", { class: "number" }, sure(link.confidence))),
     cell("type", link.type ? label(link.type) : element("span", { class: "quiet" }, "–")),
     cell("evidence", link.explanation ? label(link.evidence || "none") : element("span", { class: "quiet" }, "not explained here")),

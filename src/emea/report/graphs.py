@@ -16,7 +16,7 @@ import torch
 
 from emea.data import Graph, Task
 from emea.errors import EmeaError, InputWarning
-from emea.evidence.prepared import prepare
+from emea.evidence.prepared import Prepared, prepare
 from emea.formats._labels import labels, last_parts, types
 from emea.report.reading import FinishedRun
 from emea.runs.inputs import Inputs
@@ -36,13 +36,14 @@ class Graphs:
     offers: Offers
 
     @classmethod
-    def of(cls, run: FinishedRun, task: Task | None) -> Graphs | str:
+    def of(cls, run: FinishedRun, prepared: Prepared | None) -> Graphs | str:
         """The graphs of a run, or why they cannot be shown."""
-        found = task or read_again(run)
-        if isinstance(found, str):
-            return found
-        settings = Settings(**{name: value for name, value in run.settings.items() if name == "evidence"})
-        return cls(found, offers(prepare(found, settings.evidence)))
+        if prepared is None:
+            task = read_again(run)
+            if isinstance(task, str):
+                return task
+            prepared = prepare(task, Settings(evidence=run.settings.get("evidence", {})).evidence)
+        return cls(prepared.given, offers(prepared))
 
     def labelled(self, run: FinishedRun, languages: Sequence[str]) -> FinishedRun:
         """The run with the labels of its links in these languages, where there are some."""

@@ -8,6 +8,7 @@ import json
 import shlex
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea import __version__
-from emea.data import Task
+from emea.evidence.prepared import Prepared
 from emea.formats import read_pair_names
 from emea.formats._files import writing
 from emea.report import sections
@@ -41,16 +42,19 @@ def write_report(
     complete: bool = False,
     against: Path | None = None,
     languages: Sequence[str] = (),
-    task: Task | None = None,
+    prepared: Prepared | None = None,
     explain: Explain | None = None,
+    called: str | None = None,
 ) -> None:
-    """Write the report of a finished run; unless given, its task and what explains links are read from its folder."""
+    """Write the report of a finished run; unless given, its graphs and what explains links are read from its folder,
+    which the page calls by another name if there is one."""
     run = FinishedRun.read(folder)
+    run = run if called is None else replace(run, folder=Path(called))
     measures = run.measures
     if reference is not None:
         measures = evaluate_run(folder, reference, complete=complete).to_dict()
     reading = measures and measures["alignment"]["strict" if complete else "known sources"]
-    graphs = Graphs.of(run, task)
+    graphs = Graphs.of(run, prepared)
     if languages and isinstance(graphs, Graphs):
         run = graphs.labelled(run, languages)
     explaining = explain or explainer(folder, languages)
@@ -67,7 +71,8 @@ def write_report(
         _links(run, explaining),
         sections.settings(run),
     ]
-    packed = {"folder": shlex.quote(str(folder)), "packed": _packed(run, explaining, reference)}
+    verdict = None if reference is None else _verdicts(run.links, reference, complete=complete)
+    packed = {"folder": shlex.quote(str(run.folder)), "packed": _packed(run, explaining, verdict)}
     top = sections.summary(run, reading)
     with writing(path) as file:
         file.write(_document(run, [top, sections.warnings(run)], [each for each in shown if each is not None], packed))
@@ -92,7 +97,7 @@ def _links(run: FinishedRun, explaining: Explain | str) -> Element:
     return sections.section("links", "Links", h("p", *told), absent, h("div", id="links-app"))
 
 
-def _packed(run: FinishedRun, explaining: Explain | str, reference: Path | None) -> str:
+def _packed(run: FinishedRun, explaining: Explain | str, verdict: str | None) -> str:
     """The links and their explanations, as compressed JSON in letters that mean nothing to HTML."""
     links = run.links
     names = {side: links[side].to_pylist() for side in ("source", "target")}
@@ -104,8 +109,7 @@ def _packed(run: FinishedRun, explaining: Explain | str, reference: Path | None)
     data["types"] = sorted(set(kinds))
     place = {kind: number for number, kind in enumerate(data["types"])}
     data["type"] = [place[kind] for kind in kinds]
-    if reference is not None:
-        data["verdict"] = _verdicts(names["source"], names["target"], reference)
+    data["verdict"] = verdict
     data["explanations"] = {}
     if not isinstance(explaining, str):
         rows = chosen(run.confidence)
@@ -120,15 +124,16 @@ def _types(links: pa.Table) -> list[str]:
     return [" ↔ ".join(dict.fromkeys(filter(None, both))) for both in zip(*sides, strict=True)]
 
 
-def _verdicts(sources: list[str], targets: list[str], reference: Path) -> str:
-    """What known pairs say of each link: right, wrong, or nothing about its source."""
+def _verdicts(links: pa.Table, reference: Path, *, complete: bool) -> str:
+    """What known pairs say of each link: right, wrong, or nothing about its source; a letter for each."""
     pairs = read_pair_names(reference)
     if "excluded" in pairs.column_names:
         pairs = pairs.filter(pc.invert(pairs["excluded"]))
-    known = list(zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True))
+    known, found = (
+        list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)) for table in (pairs, links)
+    )
     right, told = set(known), {source for source, _ in known}
-    pair = zip(sources, targets, strict=True)
-    return "".join("r" if each in right else "w" if each[0] in told else "?" for each in pair)
+    return "".join("r" if pair in right else "w" if complete or pair[0] in told else "?" for pair in found)
 
 
 def _document(run: FinishedRun, top: list[Element | None], shown: list[Element], data: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ const VERDICTS = { r: "right", w: "wrong", "?": "not known" };
 
 const root = document.getElementById("links-app");
 const given = JSON.parse(document.getElementById("report-data").textContent);
-const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const plain = (text) => (/^[ -~\n]*$/.test(text) ? text : text.normalize("NFKD").replace(/\p{M}/gu, "")).toLowerCase();
 
 theme();
 unpacked(given.packed).then(start);

@@ -114,7 +114,10 @@ function ordered(rows, { order, down }) {
 }
 
 function controls(rows, state, update, data) {
-  const field = (title, control) => element("label", {}, element("span", {}, title), control);
+  const field = (title, control) => {
+    control.id = `links-${control.name}`;
+    return element("div", { class: "field" }, element("label", { for: control.id }, title), control);
+  };
   const choice = (name, options) => {
     const made = element("select", { name }, options.map(([value, text]) => element("option", { value }, text)));
     made.addEventListener("change", () => {
@@ -162,7 +165,7 @@ function controls(rows, state, update, data) {
     update();
   });
   fields.push(field("Order", sort));
-  return [element("form", { class: "filters", role: "search", "aria-label": "Links", onsubmit: null }, fields)];
+  return [element("form", { class: "filters", role: "search", "aria-label": "Links" }, fields)];
 }
 
 function outline(view, state, data, update) {

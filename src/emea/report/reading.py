@@ -45,7 +45,7 @@ class FinishedRun:
             folder,
             read_config(folder / "settings.toml"),
             read_config(folder / "settings.toml", "run"),
-            links,
+            _complete(links),
             _read_json(folder / "summary.json") or {},
             _read_rounds(folder),
             read_columns(folder / "relations.tsv"),
@@ -89,6 +89,14 @@ def read_columns(path: Path) -> pa.Table | None:
         parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
         convert_options=pyarrow.csv.ConvertOptions(column_types=types),
     )
+
+
+def _complete(links: pa.Table) -> pa.Table:
+    """The links with empty labels and types where a table has none."""
+    for name in ("source_label", "target_label", "source_type", "target_type"):
+        if name not in links.column_names:
+            links = links.append_column(name, pa.repeat(pa.scalar("", pa.large_string()), links.num_rows))
+    return links
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

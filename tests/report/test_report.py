@@ -117,7 +117,9 @@ def test_known_pairs_are_measured_by(linked: Path) -> None:
 
 def test_a_run_without_links_has_a_report(tmp_path: Path) -> None:
     write_report(write_run(tmp_path / "run", []), tmp_path / "report.html")
-    assert "No link was found." in text_of(tmp_path / "report.html")
+    told = text_of(tmp_path / "report.html")
+    assert "No link was found." in told
+    assert "Of 10 links of seeds that a round had not been shown, 9 were right." in told
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def write_report(
         sections.graphs(run, graphs),
         sections.rounds(run),
         sections.confidence(run, reading),
-        sections.measured(READINGS[complete], reading),
+        sections.measured(run, READINGS[complete], reading),
         sections.relations(run),
         sections.unlinked(run, graphs),
         None
@@ -138,7 +138,7 @@ def _verdicts(links: pa.Table, reference: Path, *, complete: bool) -> str:
 
 def _document(run: FinishedRun, top: list[Element | None], shown: list[Element], data: dict[str, Any]) -> bytes:
     """The page, with a policy that allows its own script and style, and nothing else."""
-    style, script = _static("report.css"), _module("card.js", "report.js")
+    style, script = _static("card.css") + _static("report.css"), _module("card.js", "report.js")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
         "form-action 'none'"

@@ -163,11 +163,13 @@ def _measured(measures: dict[str, Any] | None, cut: float) -> str:
     return _percent(points[-1]["precision"]) if points else "–"
 
 
-def measured(reading: str, measures: dict[str, Any] | None) -> Element:
+def measured(run: FinishedRun, reading: str, measures: dict[str, Any] | None) -> Element:
     """Whether links are right as often as they say, and precision against recall, where pairs are known."""
     if measures is None:
         told = "No pairs are known that the run was not given. With some, use --reference PAIRS."
-        return section("measured", "Measured", h("p", told, class_="missing"))
+        tried, right = (sum(one.get(f"held_out_{name}", 0) for one in run.rounds) for name in ("links", "right"))
+        hidden = f"Of {tried:,} links of seeds that a round had not been shown, {right:,} were right."
+        return section("measured", "Measured", h("p", hidden) if tried else None, h("p", told, class_="missing"))
     bins = [(each["confidence"], each["right"]) for each in measures["reliability"]]
     points = [(each["recall"], each["precision"]) for each in measures["curve"]]
     reliable = unit_lines(

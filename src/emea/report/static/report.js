@@ -156,7 +156,7 @@ function controls(rows, state, update, data) {
   fields.push(field("Confidence from", number("least", 0)), field("to", number("most", 1)));
   if (groups.length) fields.push(field("Evidence", choice("evidence", evidence)));
   if (data.verdict) fields.push(field("Known pairs say", choice("verdict", [["", "anything"], ...Object.entries(VERDICTS)])));
-  const shown = COLUMNS.flatMap(([name, title]) => [[name, `${title}, ascending`], [`-${name}`, `${title}, descending`]]);
+  const shown = shownColumns(data).flatMap(([name, title]) => [[name, `${title}, ascending`], [`-${name}`, `${title}, descending`]]);
   const sort = element("select", { name: "order" }, shown.map(([value, text]) => element("option", { value }, text)));
   sort.value = "confidence";
   sort.addEventListener("change", () => {
@@ -165,12 +165,19 @@ function controls(rows, state, update, data) {
     update();
   });
   fields.push(field("Order", sort));
-  return [element("form", { class: "filters", role: "search", "aria-label": "Links" }, fields)];
+  const form = element("form", { class: "filters", role: "search", "aria-label": "Links" }, fields);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  return [form];
+}
+
+/** Evidence is a column only where links are explained. */
+function shownColumns(data) {
+  return COLUMNS.filter(([name]) => name !== "evidence" || Object.keys(data.explanations).length);
 }
 
 function outline(view, state, data, update) {
-  const heads = [...COLUMNS, ...(data.verdict ? [["verdict", "Known pairs"]] : [])].map(([name, title]) => {
-    if (name === "verdict") return element("th", { scope: "col", role: "columnheader" }, title);
+  const heads = [...shownColumns(data), ...(data.verdict ? [["verdict", "Known pairs"]] : [])].map(([name, title]) => {
+    if (name === "verdict") return element("th", { scope: "col", role: "columnheader", class: name }, title);
     const button = element("button", { type: "button", "data-order": name }, title);
     button.addEventListener("click", () => {
       state.down = state.order === name ? !state.down : false;
@@ -178,9 +185,9 @@ function outline(view, state, data, update) {
       document.querySelector("select[name=order]").value = (state.down ? "-" : "") + name;
       update();
     });
-    return element("th", { scope: "col", role: "columnheader" }, button);
+    return element("th", { scope: "col", role: "columnheader", class: name }, button);
   });
-  view.status = element("p", { role: "status", class: "status" });
+  view.status = element("p", { role: "status", class: "status", tabindex: -1 });
   view.body = element("tbody", { role: "rowgroup" });
   view.head = element("tr", { role: "row" }, heads);
   view.table = element(
@@ -207,7 +214,7 @@ function draw(view, state, data) {
   view.status.textContent = shown.length
     ? `${(begin + 1).toLocaleString("en")}–${(begin + shown.length).toLocaleString("en")} of ${count} links`
     : "No link matches.";
-  view.body.replaceChildren(...shown.map((link) => tableRow(link, Boolean(data.verdict))));
+  view.body.replaceChildren(...shown.map((link) => tableRow(link, data)));
   const last = Math.max(0, Math.ceil(view.rows.length / PAGE) - 1);
   const turn = (text, page) => {
     const button = element("button", { type: "button", disabled: page < 0 || page > last }, text);
@@ -215,7 +222,7 @@ function draw(view, state, data) {
       state.page = page;
       draw(view, state, data);
       root.scrollIntoView();
-      view.status.focus?.();
+      view.status.focus(); // the button is gone
     });
     return button;
   };
@@ -223,7 +230,7 @@ function draw(view, state, data) {
   view.pages.replaceChildren(turn("Previous", state.page - 1), where, turn("Next", state.page + 1));
 }
 
-function tableRow(link, judged) {
+function tableRow(link, data) {
   const titles = [called(link.source, link.source_label), called(link.target, link.target_label)];
   const button = element(
     "button",
@@ -232,6 +239,7 @@ function tableRow(link, judged) {
   );
   const cell = (name, ...content) => element("td", { role: "cell", class: name }, content);
   const entity = (title, name) => [label(title, { class: "title" }), element("small", { class: "iri" }, named(name))];
+  const evidence = link.explanation ? label(link.evidence || "none") : element("span", { class: "quiet" }, "not explained here");
   const made = element(
     "tr",
     { role: "row" },
@@ -239,8 +247,8 @@ function tableRow(link, judged) {
     cell("target", entity(titles[1], link.target)),
     cell("confidence", meter(link.confidence), element("span", { class: "number" }, sure(link.confidence))),
     cell("type", link.type ? label(link.type) : element("span", { class: "quiet" }, "–")),
-    cell("evidence", link.explanation ? label(link.evidence || "none") : element("span", { class: "quiet" }, "not explained here")),
-    judged ? cell("verdict", VERDICTS[link.verdict]) : null,
+    shownColumns(data).length === COLUMNS.length ? cell("evidence", evidence) : null,
+    data.verdict ? cell("verdict", VERDICTS[link.verdict]) : null,
   );
   button.addEventListener("click", () => toggle(button, made, link));
   return made;

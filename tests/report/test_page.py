@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -193,17 +192,34 @@ def test_links_without_explanation_name_the_command(opened: Open, made: Callable
     assert re.fullmatch(r"emea explain \S+/run 'http://source\.example/resource/.+'", command)
 
 
+FILTER = """() => {
+    const begun = performance.now();
+    const field = document.querySelector("[name=least]");
+    field.value = "0.8";
+    field.dispatchEvent(new Event("input"));
+    return performance.now() - begun;
+}"""
+SEARCH = """async (word) => {
+    const begun = performance.now();
+    const field = document.querySelector("[name=query]");
+    field.value = word;
+    field.dispatchEvent(new Event("input"));
+    while (document.querySelector(".status").textContent.includes("of 50,000")) {
+        await new Promise((done) => requestAnimationFrame(done));
+    }
+    return performance.now() - begun;
+}"""
+
+
 def test_fifty_thousand_links(opened: Open, made: Callable[..., Path]) -> None:
     links = rows(50_000)
     path = made(links)
     assert path.stat().st_size <= 5_000_000
     page = opened(path)
+    assert int(page.locator("html").get_attribute("data-ready") or 10_000) < 2_000  # ms since it was asked for
     assert page.locator("table.links tbody tr").count() <= 300
-    word = links[-1][3].split()[0].lower()
-    begun = time.monotonic()
-    page.get_by_label("Search names").fill(word)
-    expect(page.locator(".status")).not_to_contain_text("of 50,000", timeout=2_000)
-    page.get_by_label("Confidence from").fill("0.8")
-    page.get_by_role("button", name="Source", exact=True).click()
-    assert time.monotonic() - begun < 4  # a search, a filter and an order
-    assert all(confidence >= 0.8 for confidence in confidences(page))
+    assert page.evaluate(SEARCH, links[-1][3].split()[0]) < 2_000
+    assert page.evaluate(FILTER) < 2_000
+    found = confidences(page)
+    assert found
+    assert all(confidence >= 0.8 for confidence in found)

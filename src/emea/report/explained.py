@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -59,7 +60,7 @@ def shortened(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= LONGEST else value[: LONGEST - 1] + "…"
     if isinstance(value, float):
-        return round(value, 4)
+        return round(value, 4) if math.isfinite(value) else None  # JSON knows no others
     if isinstance(value, list):
         return [shortened(each) for each in value]
     if isinstance(value, dict):

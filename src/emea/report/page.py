@@ -114,7 +114,7 @@ def _packed(run: FinishedRun, explaining: Explain | str, verdict: str | None) ->
     if not isinstance(explaining, str):
         rows = chosen(run.confidence)
         data["explanations"] = dict(explanations(explaining, names["source"], names["target"], rows))
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 

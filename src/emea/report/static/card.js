@@ -27,9 +27,9 @@ export function drawing(tag, attributes = {}, ...children) {
 function filled(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value);
+    else if (value != null && value !== false) made.setAttribute(name, value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child != null));
   return made;
 }
 
@@ -73,7 +73,7 @@ export function card(explanation) {
     heading(explanation),
     waterfall(explanation),
     neighbours(parts.filter((part) => part.source_neighbour || part.target_neighbour)),
-    values(parts.filter((part) => part.source_value !== undefined || part.target_value !== undefined)),
+    values(parts.filter((part) => part.source_value != null || part.target_value != null)),
     illustration.length ? illustrated(illustration) : null,
     smallest ? withoutThese(smallest) : null,
     rival ? whyNot(explanation, rival) : null,
@@ -195,7 +195,7 @@ function joint(part, most) {
   const width = 1 + (5 * Math.abs(part.log_odds)) / most;
   const line = drawing("line", { x1: 0, x2: "100%", y1: 7, y2: 7, class: kind, "stroke-width": width.toFixed(1) });
   const picture = drawing("svg", { "aria-hidden": "true", height: 14 }, line);
-  return [picture, element("small", {}, part.belief === undefined ? "taken for the same" : `with ${sure(part.belief)}`)];
+  return [picture, element("small", {}, part.belief == null ? "taken for the same" : `with ${sure(part.belief)}`)];
 }
 
 function end(neighbour, name, inverse) {
@@ -220,12 +220,12 @@ function values(parts) {
 }
 
 function alike(similarity) {
-  if (similarity === undefined || similarity === null) return "compared";
+  if (similarity == null) return "compared";
   return similarity >= 1 ? "equal" : `${Math.round(100 * similarity)} % alike`;
 }
 
 function value(text, attribute) {
-  if (text === undefined || text === null) return element("td", {}, "–");
+  if (text == null) return element("td", {}, "–");
   return element("td", {}, label(text), attribute ? element("small", {}, label(called(attribute))) : null);
 }
 

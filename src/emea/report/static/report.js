@@ -17,11 +17,16 @@ const given = JSON.parse(document.getElementById("report-data").textContent);
 const plain = (text) => (/^[ -~\n]*$/.test(text) ? text : text.normalize("NFKD").replace(/\p{M}/gu, "")).toLowerCase();
 
 theme();
-unpacked(given.packed).then(start);
+root.textContent = "Opening the table …";
+unpacked(given.packed).then(start, () => {
+  root.textContent = "This browser cannot open the table; the same links are in alignment.tsv.";
+});
 
 /** The links and explanations, which are kept as compressed JSON. */
 async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let place = 0; place < letters.length; place++) bytes[place] = letters.charCodeAt(place);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
@@ -74,7 +79,7 @@ function start(data) {
   };
   root.replaceChildren(...controls(rows, state, update, data), ...outline(view, state, data, update));
   update();
-  document.documentElement.dataset.ready = "true"; // for whoever waits for it
+  document.documentElement.dataset.ready = Math.round(performance.now()); // ms, for whoever waits for it
 }
 
 function matching(state) {

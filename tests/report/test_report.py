@@ -1,5 +1,6 @@
 """What the report says: of graphs that can be read again and of those that cannot, of two runs, of explanations."""
 
+import random
 import re
 import shutil
 import sys
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 import emea
 from emea.cli import app
 from emea.errors import InputError, SettingsError
-from emea.report import explained
+from emea.report import explained, page
 from emea.report.difference import compared, difference
 from emea.report.explained import chosen, explainer, shortened
 from emea.report.markup import html
@@ -60,19 +61,19 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def text_of(page: Path) -> str:
+def text_of(path: Path) -> str:
     """What the static part of a page says."""
-    body = page.read_text(encoding="utf-8").partition("<body>")[2].partition("<script")[0]
+    body = path.read_text(encoding="utf-8").partition("<body>")[2].partition("<script")[0]
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
 
 
 def report(folder: Path, *options: str) -> str:
     """What the command says in its page."""
-    page = folder / "report.html"
-    done = CliRunner().invoke(app, ["report", str(folder / "run"), "--out", str(page), *options])
+    path = folder / "report.html"
+    done = CliRunner().invoke(app, ["report", str(folder / "run"), "--out", str(path), *options])
     assert done.exit_code == 0, done.output
     assert "in a browser" in done.output
-    return text_of(page)
+    return text_of(path)
 
 
 def test_graphs_are_read_again_where_they_are(linked: Path) -> None:
@@ -180,9 +181,28 @@ def test_the_least_sure_and_some_others_are_explained() -> None:
 def test_many_parts_still_add_up() -> None:
     parts = [{"text": f"{number}", "log_odds": 0.1 * number} for number in range(100)]
     made = shortened({"parts": parts})["parts"]
-    assert len(made) == 30
-    assert made[-1]["text"] == "71 others together"
+    assert len(made) == 16
+    assert made[-1]["text"] == "85 others together"
     assert sum(part["log_odds"] for part in made) == pytest.approx(495.0)
+
+
+def test_explanations_are_cut_further_where_a_page_would_be_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links, draw = rows(200), random.Random(0)
+    by_name = {link[0]: link for link in links}
+
+    def explain(source: str, _: str | None) -> dict[str, Any]:
+        parts = [{"text": f"{draw.getrandbits(900):x}", "log_odds": 0.1} for _ in range(40)]
+        group = {"name": "paris", "text": "", "log_odds": 4.0, "parts": parts}
+        return {**explanation(by_name[source]), "groups": [group]}
+
+    folder = write_run(tmp_path / "run", links)
+    write_report(folder, tmp_path / "large.html", explain=explain)
+    monkeypatch.setattr(page, "LARGEST", 300_000)
+    write_report(folder, tmp_path / "small.html", explain=explain)
+    large, small = ((tmp_path / name).stat().st_size for name in ("large.html", "small.html"))
+    assert small < 340_000 < large
 
 
 def test_explanations_are_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:

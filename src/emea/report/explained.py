@@ -17,7 +17,7 @@ from emea.errors import EmeaError
 Explain = Callable[[str, str | None], dict[str, Any]]  # names of a source and a target → an explanation as JSON
 LEAST_SURE, SAMPLED = 750, 250  # links that are explained; all of them if there are no more
 LONGEST = 300  # characters of any text
-MOST_PARTS = 30  # of a group of evidence; the others are added up
+MOST_PARTS = (16, 6, 2)  # of a group of evidence, the fewer the larger a page would be; the others are added up
 EXPLAINING = "emea.runs.explaining"
 
 
@@ -48,11 +48,11 @@ def explanations(
             found = explain(sources[row], targets[row])
         except EmeaError:
             continue
-        yield row, shortened(found)
+        yield row, found
 
 
-def shortened(value: Any) -> Any:
-    """The same with long texts cut and numbers rounded; what many parts contribute in the end is added up.
+def shortened(value: Any, most: int = MOST_PARTS[0]) -> Any:
+    """The same with long texts cut and numbers rounded; of many parts, what the last ones contribute is added up.
 
     >>> shortened({"parts": [{"text": "a" * 1000, "log_odds": 0.123456}]})["parts"][0]["log_odds"]
     0.1235
@@ -62,16 +62,16 @@ def shortened(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 4) if math.isfinite(value) else None  # JSON knows no others
     if isinstance(value, list):
-        return [shortened(each) for each in value]
+        return [shortened(each, most) for each in value]
     if isinstance(value, dict):
-        return {key: _parts(each) if key == "parts" else shortened(each) for key, each in value.items()}
+        return {key: _parts(each, most) if key == "parts" else shortened(each, most) for key, each in value.items()}
     return value
 
 
-def _parts(parts: list[Any]) -> list[Any]:
-    if len(parts) <= MOST_PARTS or not isinstance(parts[0], dict):
-        return [shortened(each) for each in parts[:MOST_PARTS]]
+def _parts(parts: list[Any], most: int) -> list[Any]:
+    if len(parts) <= most or not isinstance(parts[0], dict):
+        return [shortened(each) for each in parts[:most]]
     order = sorted(parts, key=lambda part: -abs(part["log_odds"]))
-    others = order[MOST_PARTS - 1 :]
+    others = order[most - 1 :]
     rest = {"text": f"{len(others):,} others together", "log_odds": round(sum(part["log_odds"] for part in others), 4)}
-    return [*(shortened(each) for each in order[: MOST_PARTS - 1]), rest]
+    return [*(shortened(each) for each in order[: most - 1]), rest]

@@ -24,12 +24,13 @@ from emea.formats import read_pair_names
 from emea.formats._files import writing
 from emea.report import sections
 from emea.report.difference import difference
-from emea.report.explained import LONGEST, Explain, chosen, explainer, explanations
+from emea.report.explained import LONGEST, MOST_PARTS, Explain, chosen, explainer, explanations, shortened
 from emea.report.graphs import Graphs
 from emea.report.markup import Content, h, html, label
 from emea.report.reading import FinishedRun
 from emea.runs.finished import evaluate_run
 
+LARGEST = 4_800_000  # letters of packed data: the whole page should stay below 5 MB
 DIGITS = 10_000  # a confidence is kept as a number of ten-thousandths
 READINGS = {True: "strict: all links", False: "known sources: links whose source occurs in the known pairs"}
 
@@ -98,22 +99,31 @@ def _links(run: FinishedRun, explaining: Explain | str) -> Element:
 
 
 def _packed(run: FinishedRun, explaining: Explain | str, verdict: str | None) -> str:
-    """The links and their explanations, as compressed JSON in letters that mean nothing to HTML."""
+    """The links and their explanations, as compressed JSON in letters that mean nothing to HTML; explanations are cut
+    further where the page would become too large."""
     links = run.links
     names = {side: links[side].to_pylist() for side in ("source", "target")}
+    labels = zip(*(links[f"{side}_label"].to_pylist() for side in names), strict=True)
     kinds = _types(links)
     data: dict[str, Any] = {name: [_cut(text) for text in column] for name, column in names.items()}
-    for name in ("source_label", "target_label"):
-        data[name] = [_cut(text) for text in links[name].to_pylist()]
+    data["labels"] = [_cut(text) for both in labels for text in both]  # those of a link are often alike: side by side
     data["confidence"] = np.floor(run.confidence * DIGITS + 1e-6).astype(int).tolist()
     data["types"] = sorted(set(kinds))
     place = {kind: number for number, kind in enumerate(data["types"])}
     data["type"] = [place[kind] for kind in kinds]
     data["verdict"] = verdict
-    data["explanations"] = {}
+    found = {}
     if not isinstance(explaining, str):
-        rows = chosen(run.confidence)
-        data["explanations"] = dict(explanations(explaining, names["source"], names["target"], rows))
+        found = dict(explanations(explaining, names["source"], names["target"], chosen(run.confidence)))
+    for most in MOST_PARTS:
+        data["explanations"] = {row: shortened(each, most) for row, each in found.items()}
+        packed = _compressed(data)
+        if len(packed) <= LARGEST:
+            break
+    return packed
+
+
+def _compressed(data: dict[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 

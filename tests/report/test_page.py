@@ -117,6 +117,7 @@ def test_a_card_opens_by_keyboard(opened: Open, small: Path) -> None:
     assert card.locator("line.for").count() == 1  # joins the neighbours that are taken for the same
     assert "no match" in (card.get_by_role("table", name="Neighbours").text_content() or "")
     assert card.get_by_role("table", name="runner-up").locator("tr.total").text_content() is not None
+    assert confidence == confidences(page)[1]
     page.keyboard.press("Escape")
     expect(card).to_have_count(0)
 

@@ -229,6 +229,21 @@ def test_explanations_are_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert explainer(Path("gone"), []) == "the graphs are gone"
 
 
+def test_the_page_counts_what_is_explained(tmp_path: Path) -> None:
+    links = rows(12)
+    by_name = {link[0]: link for link in links[:9]}
+
+    def explain(source: str, _: str | None) -> dict[str, Any]:
+        if source not in by_name:
+            raise InputError("nothing is known of it")
+        return explanation(by_name[source])
+
+    write_report(write_run(tmp_path / "run", links), tmp_path / "page.html", explain=explain, languages=["de"])
+    told = text_of(tmp_path / "page.html")
+    assert "All 12 links. Open one to see why it was made: 9 are explained here" in told
+    assert "Labels are as the run wrote them: /nowhere/ours.ttl is no longer there ." in told
+
+
 def test_modules_become_one_script() -> None:
     script = _module("card.js", "report.js")
     assert not re.search(r"^(import|export)\b", script, re.M)

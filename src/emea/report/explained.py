@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from emea.errors import EmeaError
 
@@ -39,16 +40,14 @@ def chosen(confidence: np.ndarray) -> list[int]:
     return sorted(least + random.Random(0).sample(others, min(SAMPLED, len(others))))
 
 
-def explanations(
-    explain: Explain, sources: Sequence[str], targets: Sequence[str], rows: Sequence[int]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The explanation of each of these links, as far as there is one."""
-    for row in rows:
+def explanations(explain: Explain, links: pa.Table, confidence: np.ndarray) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Rows of links and their explanations: of those chosen, as far as there is one."""
+    sources, targets = links["source"].to_pylist(), links["target"].to_pylist()
+    for row in chosen(confidence):
         try:
-            found = explain(sources[row], targets[row])
+            yield row, explain(sources[row], targets[row])
         except EmeaError:
             continue
-        yield row, found
 
 
 def shortened(value: Any, most: int = MOST_PARTS[0]) -> Any:
@@ -64,7 +63,9 @@ def shortened(value: Any, most: int = MOST_PARTS[0]) -> Any:
     if isinstance(value, list):
         return [shortened(each, most) for each in value]
     if isinstance(value, dict):
-        return {key: _parts(each, most) if key == "parts" else shortened(each, most) for key, each in value.items()}
+        made = {key: _parts(each, most) if key == "parts" else shortened(each, most) for key, each in value.items()}
+        # Shown rounded down, as in the table: not to be rounded up before.
+        return {**made, "confidence": value["confidence"]} if value.get("confidence") is not None else made
     return value
 
 

@@ -24,12 +24,13 @@ from emea.formats import read_pair_names
 from emea.formats._files import writing
 from emea.report import sections
 from emea.report.difference import difference
-from emea.report.explained import LONGEST, MOST_PARTS, Explain, chosen, explainer, explanations, shortened
+from emea.report.explained import LONGEST, MOST_PARTS, Explain, explainer, explanations, shortened
 from emea.report.graphs import Graphs
 from emea.report.markup import Content, h, html, label
 from emea.report.reading import FinishedRun
 from emea.runs.finished import evaluate_run
 
+Explained = dict[int, dict[str, Any]]  # by row of the link
 LARGEST = 4_800_000  # letters of packed data: the whole page should stay below 5 MB
 DIGITS = 10_000  # a confidence is kept as a number of ten-thousandths
 READINGS = {True: "strict: all links", False: "known sources: links whose source occurs in the known pairs"}
@@ -59,6 +60,8 @@ def write_report(
     if languages and isinstance(graphs, Graphs):
         run = graphs.labelled(run, languages)
     explaining = explain or explainer(folder, languages)
+    found = explaining if isinstance(explaining, str) else dict(explanations(explaining, run.links, run.confidence))
+    unlabelled = graphs if languages and isinstance(graphs, str) else None
     shown = [
         sections.graphs(run, graphs),
         sections.rounds(run),
@@ -69,36 +72,42 @@ def write_report(
         None
         if against is None
         else difference(FinishedRun.read(against), run, explainer(against, languages), explaining),
-        _links(run, explaining),
+        _links(run, found, unlabelled),
         sections.settings(run),
     ]
     verdict = None if reference is None else _verdicts(run.links, reference, complete=complete)
-    packed = {"folder": shlex.quote(str(run.folder)), "packed": _packed(run, explaining, verdict)}
+    packed = {
+        "folder": shlex.quote(str(run.folder)),
+        "packed": _packed(run, {} if isinstance(found, str) else found, verdict),
+    }
     top = sections.summary(run, reading)
     with writing(path) as file:
         file.write(_document(run, [top, sections.warnings(run)], [each for each in shown if each is not None], packed))
 
 
-def _links(run: FinishedRun, explaining: Explain | str) -> Element:
-    """The place of the table, and what it holds."""
-    count, explained = len(run.confidence), len(chosen(run.confidence))
+def _links(run: FinishedRun, found: Explained | str, unlabelled: str | None) -> Element:
+    """The place of the table, and what it holds: what explains links or why nothing does, and why labels are not in the
+    languages asked for."""
+    count = len(run.confidence)
     told: list[Content] = [f"All {count:,} links. "]
-    if isinstance(explaining, str):
-        told += ["None is explained here: ", label(explaining), "."]
-    elif explained == count:
+    if isinstance(found, str):
+        told += ["None is explained here: ", label(found), "."]
+    elif len(found) == count:
         told += ["Open one to see why it was made."]
     else:
         told += [
-            f"Open one to see why it was made: {explained:,} are explained here, the least sure ones and a random "
+            f"Open one to see why it was made: {len(found):,} are explained here, the least sure ones and a random "
             "sample of the others. For any other link, ask ",
             h("code", f"emea explain {shlex.quote(str(run.folder))} SOURCE"),
             ".",
         ]
+    if unlabelled is not None:
+        told += [" Labels are as the run wrote them: ", label(unlabelled), "."]
     absent = h("noscript", h("p", "The table needs JavaScript; the same links are in alignment.tsv."))
     return sections.section("links", "Links", h("p", *told), absent, h("div", id="links-app"))
 
 
-def _packed(run: FinishedRun, explaining: Explain | str, verdict: str | None) -> str:
+def _packed(run: FinishedRun, found: Explained, verdict: str | None) -> str:
     """The links and their explanations, as compressed JSON in letters that mean nothing to HTML; explanations are cut
     further where the page would become too large."""
     links = run.links
@@ -112,9 +121,6 @@ def _packed(run: FinishedRun, explaining: Explain | str, verdict: str | None) ->
     place = {kind: number for number, kind in enumerate(data["types"])}
     data["type"] = [place[kind] for kind in kinds]
     data["verdict"] = verdict
-    found = {}
-    if not isinstance(explaining, str):
-        found = dict(explanations(explaining, names["source"], names["target"], chosen(run.confidence)))
     for most in MOST_PARTS:
         data["explanations"] = {row: shortened(each, most) for row, each in found.items()}
         packed = _compressed(data)

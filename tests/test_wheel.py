@@ -46,6 +46,7 @@ def test_the_wheel_runs_without_extras(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "installed")
     assert "emea/py.typed" in names
     assert {"emea/examples/world/cldr.ttl.gz", "emea/formats/schema_org/context.jsonld"} <= {*names}
+    assert {f"emea/report/static/{name}" for name in ("card.js", "card.css", "report.js", "report.css")} <= {*names}
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {module_of(each) for each in project["dependencies"]}
@@ -59,3 +60,4 @@ def test_the_wheel_runs_without_extras(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "demo-run" / "alignment.sssom.tsv").exists()
+    assert (tmp_path / "demo-run" / "report.html").exists()

@@ -122,3 +122,19 @@ class Result:
         )
         write_result(self.outcome, folder, formats=inputs.formats, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
         (folder / "summary.json").write_text(json.dumps(summary(self.outcome), indent=2) + "\n", encoding="utf-8")
+
+    def report(self, path: str | Path) -> None:
+        """Write a page about the links, their confidence and the graphs: one HTML file that needs nothing else."""
+        from tempfile import TemporaryDirectory
+
+        from emea.report.page import write_report
+
+        with TemporaryDirectory() as folder:
+            self.save(folder)
+            write_report(Path(folder), Path(path), prepared=self.outcome.prepared, called="RUN")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the ten surest links, and how sure all are."""
+        from emea.report.notebook import shown
+
+        return shown(repr(self), self.links(labels=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -87,11 +88,11 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        found = asdict(self)
+        """As JSON has it; parts have only the keys that say something."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         for each in (found, found["runner_up"] or {"groups": []}):
             for group in each["groups"]:
                 group["parts"] = [
-                    {name: value for name, value in part.items() if value is not None} for part in group["parts"]
+                    {key: value for key, value in part.items() if value is not None} for part in group["parts"]
                 ]
         return found

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emea import __version__
-from emea.cli import _demo, _explaining, _linking, _listing, _measuring
+from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting
 from emea.errors import EmeaError
 
 
@@ -55,6 +55,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "demo": _demo.demo,
     "evaluate": _measuring.evaluate,
     "explain": _explaining.explain,
+    "report": _reporting.report,
+    "plot": _reporting.plot,
     "merge": _listing.merge,
     "convert": _listing.convert,
     "profile": _measuring.profile,

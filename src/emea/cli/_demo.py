@@ -61,6 +61,17 @@ def demo(
     else:
         for line in story(outcome, measures, folder):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
+    _report(job, outcome, truth)
+
+
+def _report(job: Job, outcome: Outcome, truth: Path) -> None:
+    """Write the page about the run, and say where it is."""
+    from emea.report.page import write_report
+
+    page = job.output.folder / "report.html"
+    write_report(job.output.folder, page, reference=truth, complete=True, prepared=outcome.prepared)
+    if job.talks:
+        out.print(f"report: {page}, to open in a browser", markup=False, highlight=False, soft_wrap=True)
 
 
 def story(outcome: Outcome, measures: Measures, folder: Path) -> Iterator[str]:

@@ -11,39 +11,42 @@ from emea.analysis.measures import Measures, spelled_out
 from emea.errors import SettingsError
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-SUFFIXES = (".svg", ".png", ".html", ".json")
+SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
+READING = {"field": "reading", "type": "nominal", "title": "counted"}
 UNIT = {"domain": [0, 1]}
 
 
 def reliability_plot(measures: Measures) -> dict[str, Any]:
     """Are links right as often as their confidence says, and what is gained by accepting only the surest?"""
-    bins = _rows(measures, "reliability")
-    points = [{**row, "links accepted": row["links"]} for row in _rows(measures, "curve")]
-    reading = {"field": "reading", "type": "nominal", "title": "counted"}
+    readings = spelled_out(measures.alignment)
+    charts = [{"title": "reliability", **reliability_chart(readings)}, accepted_chart(readings)]
+    return {"$schema": SCHEMA, "background": "white", "hconcat": charts}
+
+
+def reliability_chart(readings: dict[str, Any]) -> dict[str, Any]:
+    """The share of right links against confidence, for each reading of the known pairs."""
+    x, y = _axis("confidence", "confidence"), _axis("right", "share of right links")
     exact = {
         "data": {"values": [{"confidence": 0, "right": 0}, {"confidence": 1, "right": 1}]},
         "mark": {"type": "line", "strokeDash": [4, 4], "color": "#888"},
-        "encoding": {"x": _axis("confidence", "confidence"), "y": _axis("right", "share of right links")},
+        "encoding": {"x": x, "y": y},
     }
     found = {
-        "data": {"values": bins},
+        "data": {"values": _rows(readings, "reliability")},
         "mark": {"type": "line", "point": True},
-        "encoding": {
-            "x": _axis("confidence", "confidence"),
-            "y": _axis("right", "share of right links"),
-            "color": reading,
-        },
+        "encoding": {"x": x, "y": y, "color": READING},
     }
-    accepted = {
+    return {"layer": [exact, found]}
+
+
+def accepted_chart(readings: dict[str, Any]) -> dict[str, Any]:
+    """Precision against recall, for each reading of the known pairs."""
+    points = [{**row, "links accepted": row["links"]} for row in _rows(readings, "curve")]
+    return {
         "title": "accepting the surest links",
         "data": {"values": points},
         "mark": {"type": "line"},
-        "encoding": {"x": _axis("recall", "recall"), "y": _axis("precision", "precision"), "color": reading},
-    }
-    return {
-        "$schema": SCHEMA,
-        "background": "white",
-        "hconcat": [{"title": "reliability", "layer": [exact, found]}, accepted],
+        "encoding": {"x": _axis("recall", "recall"), "y": _axis("precision", "precision"), "color": READING},
     }
 
 
@@ -67,6 +70,8 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
         ) from error
     if path.suffix == ".png":
         path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+    elif path.suffix == ".pdf":
+        path.write_bytes(vl_convert.vegalite_to_pdf(spec))
     elif path.suffix == ".svg":
         path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
     else:
@@ -75,8 +80,7 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
         )  # nothing is loaded from outside
 
 
-def _rows(measures: Measures, name: str) -> list[dict[str, Any]]:
-    readings = spelled_out(measures.alignment)
+def _rows(readings: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [{**row, "reading": reading} for reading, one in readings.items() for row in one[name]]
 
 

@@ -1,0 +1,120 @@
+"""A finished run as its folder tells it, for whoever reads about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from emea.errors import InputError
+from emea.settings import read_config
+
+NUMBERS = ("confidence", "similarity", "probability", "source_in_target", "target_in_source", "triples")
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """The files of a run folder; None for those that it lacks."""
+
+    folder: Path
+    settings: dict[str, Any]
+    about: dict[str, Any]  # the inputs and sizes
+    links: pa.Table
+    summary: dict[str, Any]
+    rounds: list[dict[str, Any]]
+    relations: pa.Table | None
+    unlinked: pa.Table | None
+    measures: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, folder: Path) -> FinishedRun:
+        """All that a folder holds."""
+        if not (folder / "settings.toml").exists():
+            raise InputError(f"{folder} is not a run folder: it has no settings.toml")
+        links = read_columns(folder / "alignment.tsv")
+        if links is None:
+            raise InputError(f"{folder} has no alignment.tsv; expected a finished run (emea align --resume ends one)")
+        return cls(
+            folder,
+            read_config(folder / "settings.toml"),
+            read_config(folder / "settings.toml", "run"),
+            _complete(links),
+            _read_json(folder / "summary.json") or {},
+            _read_rounds(folder),
+            read_columns(folder / "relations.tsv"),
+            read_columns(folder / "unlinked.tsv"),
+            _read_json(folder / "metrics.json"),
+        )
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """Of each link, [links]."""
+        found: np.ndarray = self.links["confidence"].to_numpy()
+        return found
+
+    @property
+    def graphs(self) -> tuple[str, str]:
+        """What the two graphs are called: by their files, or by the benchmark."""
+        place = self.about.get("data") or self.about.get("example")
+        if place is not None:
+            return f"the source of {Path(place).name}", f"the target of {Path(place).name}"
+        source, target = (str(self.about.get(side, f"the {side} graph")) for side in ("source", "target"))
+        return tuple(place if "://" in place else Path(place).name for place in (source, target))  # type: ignore[return-value]
+
+    def labelled(self, source: Sequence[str | None], target: Sequence[str | None]) -> FinishedRun:
+        """The same with other labels of the links."""
+        links = self.links
+        for name, given in (("source_label", source), ("target_label", target)):
+            column = pa.array([text or "" for text in given], pa.large_string())
+            links = links.set_column(links.column_names.index(name), name, column)
+        return replace(self, links=links)
+
+
+def read_columns(path: Path) -> pa.Table | None:
+    """A table of a run folder; texts are never null. None if there is no such file."""
+    if not path.exists():
+        return None
+    with path.open(encoding="utf-8") as file:
+        header = file.readline().rstrip("\n").split("\t")
+    types = {name: pa.float64() if name in NUMBERS else pa.large_string() for name in header}
+    return pyarrow.csv.read_csv(
+        path,
+        parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=pyarrow.csv.ConvertOptions(column_types=types),
+    )
+
+
+def _complete(links: pa.Table) -> pa.Table:
+    """The links with empty labels and types where a table has none."""
+    for name in ("source_label", "target_label", "source_type", "target_type"):
+        if name not in links.column_names:
+            links = links.append_column(name, pa.repeat(pa.scalar("", pa.large_string()), links.num_rows))
+    return links
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from error
+    return found if isinstance(found, dict) else None
+
+
+def _read_rounds(folder: Path) -> list[dict[str, Any]]:
+    """What each round found and how long it took."""
+    found: dict[int, dict[str, Any]] = {}
+    for name in ("rounds.jsonl", "timings.jsonl"):
+        path = folder / name
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            record = json.loads(line)
+            found.setdefault(record["round"], {}).update(record)
+    return [found[number] for number in sorted(found)]

@@ -1,0 +1,25 @@
+"""Why sources are not linked, as unlinked.tsv says it, by what the phrases have in common."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+COMMON = (
+    (r"^taken by .* with \.?\d+(\.\d+)?$", "the candidate is taken by another source"),
+    (r"^the candidate fits .* better$", "the candidate fits another source better"),
+    (r"^(confidence|probability) [\d.]+ below ", "confidence too low"),
+    (r"^(confidence|probability) [\d.]+ too low for", "confidence too low for the precision asked for"),
+)
+
+
+def grouped(why: pa.ChunkedArray) -> list[str]:
+    """Each reason without names and numbers.
+
+    >>> grouped(pa.chunked_array([["taken by Wien with .97", "confidence .41 below .50", "no candidate"]]))
+    ['the candidate is taken by another source', 'confidence too low', 'no candidate']
+    """
+    for pattern, common in COMMON:
+        why = pc.if_else(pc.match_substring_regex(why, pattern), common, why)
+    found: list[str] = why.to_pylist()
+    return found

@@ -343,3 +343,14 @@ def test_changed_inputs_are_said_and_sums_stay(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert "is not a run folder" in command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr
+
+
+def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:
+    people = [f"{i},Anna {'KLMN'[i // 10]}ern{i % 10},19{30 + i}-01-01" for i in range(40)]
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("\n".join(["id,name,born", *people]) + "\n")
+    command("align", "a.csv", "b.csv", "--out", "run", "--reasons", *QUICK, folder=tmp_path)
+    header, first, *_ = (tmp_path / "run" / "alignment.tsv").read_text().splitlines()
+    assert header.split("\t")[-1] == "reason"
+    assert "born: “1930-01-01” in both" in first.split("\t")[-1]
+    assert "\tcomment\t" in (tmp_path / "run" / "alignment.sssom.tsv").read_text()

@@ -287,9 +287,11 @@ class Alignment:
     target: Tensor  # [links] int64
     confidence: Tensor  # [links] between 0 and 1
     similarity: Tensor  # [links] cosine, or the confidence again if there are no embeddings
+    reasons: np.ndarray | None = None  # [links] why it was found, in a line, if that was asked for
 
     def __len__(self) -> int:
         return len(self.source)
 
     def __getitem__(self, rows: Tensor) -> Alignment:
-        return Alignment(self.source[rows], self.target[rows], self.confidence[rows], self.similarity[rows])
+        reasons = None if self.reasons is None else self.reasons[rows.cpu().numpy()]
+        return Alignment(self.source[rows], self.target[rows], self.confidence[rows], self.similarity[rows], reasons)

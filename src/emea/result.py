@@ -120,7 +120,7 @@ class Result:
         write_columns(
             folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
         )
-        write_result(self.outcome, folder, formats=inputs.formats, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+        write_result(self.outcome, folder, inputs)
         (folder / "summary.json").write_text(json.dumps(summary(self.outcome), indent=2) + "\n", encoding="utf-8")
 
     def report(self, path: str | Path) -> None:

@@ -3,9 +3,7 @@
 import random
 import re
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from typer.testing import CliRunner
 import emea
 from emea.cli import app
 from emea.errors import InputError, SettingsError
-from emea.report import explained, page
+from emea.report import page
 from emea.report.difference import compared, difference
 from emea.report.explained import chosen, explainer, shortened
 from emea.report.markup import html
@@ -205,28 +203,19 @@ def test_explanations_are_cut_further_where_a_page_would_be_too_large(
     assert small < 340_000 < large
 
 
-def test_explanations_are_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explained, "EXPLAINING", "emea.nothing_of_that_name")
-    assert explainer(Path("run"), []) == "this version of emea does not explain links yet"
-
-    class Explainer:
-        @classmethod
-        def open(cls, folder: Path, languages: list[str]) -> "Explainer":
-            if folder.name == "gone":
-                raise InputError("the graphs are gone")
-            return cls()
-
-        def explain(self, source: str, target: str | None) -> SimpleNamespace:
-            return SimpleNamespace(to_dict=lambda: {"source": source, "target": target})
-
-    module = ModuleType("made_up_explaining")
-    module.__dict__.update(Explainer=Explainer, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "made_up_explaining", module)
-    monkeypatch.setattr(explained, "EXPLAINING", "made_up_explaining")
-    explain = explainer(Path("run"), [])
+def test_links_of_a_run_are_explained(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        people = [f"{name}{i},{'ABCDEFGHIJ'[i % 10]}nna {'KLMNOP'[i // 10]}ern,19{30 + i}-01-01" for i in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,name,born", *people]) + "\n")
+    task = emea.read(tmp_path / "a.csv", tmp_path / "b.csv")
+    result = emea.align(task, load(assignments=["evidence.kind=all", "em.rounds=1"]))
+    result.save(tmp_path / "run")
+    explain = explainer(tmp_path / "run", [])
     assert not isinstance(explain, str)
-    assert explain("a", "b") == {"source": "a", "target": "b"}
-    assert explainer(Path("gone"), []) == "the graphs are gone"
+    link = result.links().to_pylist()[0]
+    told = explain(link["source"], link["target"])
+    assert told["confidence"] == pytest.approx(link["confidence"], abs=1e-6)
+    assert explainer(tmp_path, []) == f"{tmp_path} is not a run folder: it has no settings.toml"
 
 
 def test_the_page_counts_what_is_explained(tmp_path: Path) -> None:

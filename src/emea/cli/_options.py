@@ -140,6 +140,10 @@ class OutputOptions:
     with_seeds: Annotated[
         bool, typer.Option("--with-seeds", help="Include the seeds among the links.", rich_help_panel=OUTPUT)
     ] = False
+    reasons: Annotated[
+        bool,
+        typer.Option("--reasons", help="Write why each link was found, in one line beside it.", rich_help_panel=OUTPUT),
+    ] = False
     formats: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,6 +207,7 @@ def chosen_inputs(graphs: GraphOptions, reading: ReadingOptions, output: OutputO
     given = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
     given |= reading.readings(graphs.source, graphs.target)
     given |= {"top_k": output.top_k, "with_seeds": output.with_seeds or None, "formats": output.formats}
+    given |= {"reasons": output.reasons or None}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
     inputs.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import BinaryIO, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.data import Alignment, Task
-from emea.formats._labels import labels, types
+from emea.formats._labels import labels, one_line, types
 
 Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
 
@@ -22,8 +23,15 @@ EXACT_POWER = 22  # 10**22 is the largest power of ten that a float represents e
 def sort_by_name(alignment: Alignment) -> Alignment:
     """The links sorted by source name, then target name; ids are in the same order as names."""
     rows = np.lexsort((alignment.target.cpu().numpy(), alignment.source.cpu().numpy()))
-    columns = (alignment.source, alignment.target, alignment.confidence, alignment.similarity)
-    return Alignment(*(column.detach().cpu() for column in columns))[torch.from_numpy(rows)]
+    links = on_cpu(alignment)
+    return replace(links, reasons=alignment.reasons)[torch.from_numpy(rows)]
+
+
+def on_cpu(links: Alignment) -> Alignment:
+    """The same links, ready to be written; without reasons."""
+    columns = (links.source, links.target, links.confidence, links.similarity)
+    source, target, confidence, similarity = (column.detach().cpu() for column in columns)
+    return Alignment(source, target, confidence, similarity)
 
 
 def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
@@ -35,7 +43,8 @@ def alignment_pairs(alignment: Alignment, task: Task) -> pa.Table:
 
 
 def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
-    """The links for people, sorted by name: source, target, confidence, similarity, labels, types and cardinality."""
+    """The links for people, sorted by name: source, target, confidence, similarity, labels, types, cardinality and, if
+    there are any, reasons."""
     links = sort_by_name(alignment)
     source, target = links.source.numpy(), links.target.numpy()
     columns = {
@@ -48,6 +57,8 @@ def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
         "target_type": types(task.target, target),
         "cardinality": _cardinality(source, target),
     }
+    if links.reasons is not None:
+        columns["reason"] = one_line(pa.array(links.reasons, pa.large_string()))
     return pa.table(columns)
 
 

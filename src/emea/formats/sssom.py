@@ -95,6 +95,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             "mapping_justification": ["semapv:CompositeMatching"] * len(weight),
             "mapping_cardinality": table["cardinality"],
         }
+        if "reason" in table.column_names:
+            said["comment"] = table["reason"]
         self._write(table.append_column("weight", pa.array(weight, pa.float32())), path, said)
 
     def write_relations(self, pairs: pa.Table, path: Path) -> None:

@@ -33,7 +33,6 @@ from emea.reproduce._identity import digest, of_settings
 from emea.reproduce._packing import packed, unpacked
 from emea.runs.align import Observers, align
 from emea.runs.fingerprint import code_fingerprint
-from emea.runs.results import on_cpu
 from emea.runs.store import Cell, Store, System
 from emea.settings import Settings, load
 
@@ -165,7 +164,7 @@ class Measured:
         started = time.perf_counter()
         outcome = align(prepare(task, settings.evidence), settings, Observers(observe, first.watch), first.state)
         with tempfile.TemporaryDirectory() as place:
-            Table().write_alignment(on_cpu(outcome.alignment), task, Path(place) / "alignment.tsv")
+            Table().write_alignment(outcome.alignment, task, Path(place) / "alignment.tsv")
         whole = time.perf_counter() - started
         measures, subject = evaluate(outcome, reference).to_dict(), answer(outcome)
         found = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from emea.analysis.bars import HIGHEST, Bars
+from emea.analysis.bars import CALIBRATION, HIGHEST, NONE, RIVALS, Bars
 from emea.analysis.explanation import Candidate, Explanation, Group, SmallestSet
 from emea.data import Links
 from emea.errors import EmeaError, InputError
@@ -75,6 +75,18 @@ class Explainer:
             status = ALONE if self._known_alone(side, entity) else "not a candidate"
             return Explanation(name, None, label, "", status, 0.0, notes=(*self.notes, f"{label} has no candidate"))
         return self._explained(one, other)
+
+    def reason(self, source: int, target: int) -> str:
+        """The two strongest pieces that speak for a pair, in one line."""
+        pieces = self._pieces(source, target)
+        if pieces is None:
+            return ""
+        found = []
+        for name, log_odds in pieces.bars(source, target).groups.items():
+            if log_odds > 0 and name not in {NONE, RIVALS, CALIBRATION}:
+                text, _, parts = pieces.told(name, log_odds, source, target)
+                found += [(part.log_odds, part.text) for part in parts] or [(log_odds, text)]
+        return "; ".join(text for _, text in sorted(found, reverse=True)[:2])
 
     def _explained(self, source: int, target: int) -> Explanation:
         names = self.kept.names[0][source], self.kept.names[1][target]

@@ -43,6 +43,7 @@ class Inputs(BaseModel):
     fold: int | None = None
     top_k: int = 50
     with_seeds: bool = False
+    reasons: bool = False
     formats: tuple[str, ...] = USUAL_FORMATS
     strict_seeds: bool = False
 
@@ -63,7 +64,7 @@ class Inputs(BaseModel):
     def over(self, given: dict[str, Any]) -> Inputs:
         """The same with some replaced; other graphs bring their own seeds."""
         other_graphs = {"source", "target", "data"} & set(given)
-        written = {"top_k", "with_seeds", "formats"}
+        written = {"top_k", "with_seeds", "reasons", "formats"}
         kept = self.model_dump(include=written) if other_graphs else self.model_dump()
         if {"seeds", "ratio", "fold"} & set(given):
             kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}

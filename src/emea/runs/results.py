@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
@@ -14,7 +15,7 @@ from emea.analysis.relations import relation_links, relation_mappings
 from emea.contracts import AlignmentWriter
 from emea.data import Alignment, Counterparts, Graph, Links, Task
 from emea.formats._labels import labels
-from emea.formats._writing import alignment_table, sort_by_name
+from emea.formats._writing import alignment_table, on_cpu, sort_by_name
 from emea.formats.oaei import OAEI
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
@@ -22,7 +23,9 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import Table, write_columns
 from emea.kernels.segments import segment_rank
 from emea.method.rounds import Outcome
+from emea.runs.explaining import Explainer
 from emea.runs.folder import ALIGNMENTS, REVIEW
+from emea.runs.inputs import Inputs
 from emea.runs.kept import keep
 from emea.runs.unlinked import at_rows, best_rows, unlinked
 
@@ -42,14 +45,18 @@ REVIEW_COLUMNS = (  # what to look at first; ids, which are long, last
 )
 
 
-def write_result(outcome: Outcome, folder: Path, *, formats: Sequence[str], top_k: int, with_seeds: bool) -> None:
+def write_result(outcome: Outcome, folder: Path, inputs: Inputs) -> None:
     """The links as a table and in some formats, the same to review, the sources without one, the relations, and each
     source's best candidates."""
     task, found = outcome.prepared.given, on_cpu(outcome.alignment)
-    links = _with_seeds(found, task.seeds) if with_seeds else found
+    if inputs.reasons:
+        explainer = Explainer.of(outcome)
+        pairs = zip(found.source.tolist(), found.target.tolist(), strict=True)
+        found = replace(found, reasons=np.array([explainer.reason(*pair) for pair in pairs], dtype=object))
+    links = _with_seeds(found, task.seeds) if inputs.with_seeds else found
     Table().write_alignment(links, task, folder / "alignment.tsv")
     measured = "cosine" if outcome.last is not None else None  # baselines have no embeddings
-    for name in dict.fromkeys(formats):
+    for name in dict.fromkeys(inputs.formats):
         _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
     write_review(found, outcome, folder / REVIEW)
     _write(unlinked(outcome), folder / "unlinked.tsv")
@@ -57,7 +64,7 @@ def write_result(outcome: Outcome, folder: Path, *, formats: Sequence[str], top_
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
     keep(outcome, folder)
-    write_candidates(outcome.counterparts, task, folder / "candidates.tsv", top_k)
+    write_candidates(outcome.counterparts, task, folder / "candidates.tsv", inputs.top_k)
 
 
 def _write_alignment(links: Alignment, task: Task, path: Path, name: str, measured: str | None) -> None:
@@ -105,11 +112,6 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
     write_columns(path, CANDIDATE_COLUMNS, columns)
 
 
-def on_cpu(links: Alignment) -> Alignment:
-    """The same links, ready to be written."""
-    return Alignment(*(column.cpu() for column in (links.source, links.target, links.confidence, links.similarity)))
-
-
 def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
     one = torch.ones(len(seeds), dtype=links.similarity.dtype)
     return Alignment(
@@ -117,6 +119,7 @@ def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
         torch.cat([links.target, seeds.target]),
         torch.cat([links.confidence, seeds.weight.to(links.confidence.dtype)]),
         torch.cat([links.similarity, one]),
+        None if links.reasons is None else np.append(links.reasons, ["given as known"] * len(seeds)),
     )
 
 

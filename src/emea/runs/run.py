@@ -58,7 +58,7 @@ def run(
         write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
     keeper = _Keeper(folder, task, saved, observers or Observers())
     outcome = align(prepared, settings, keeper.observers, saved.state if saved else None)
-    write_result(outcome, folder, formats=inputs.formats, top_k=inputs.top_k, with_seeds=inputs.with_seeds)
+    write_result(outcome, folder, inputs)
     _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
     measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
     if measures is not None:

@@ -21,16 +21,12 @@ BEST = 8  # pairs by words, for each source and each target
 def joined(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
     """Distinct pairs that share a value which few have, in whatever order its words are, or many rare words,
     [pairs, 2]."""
-    words = [[_words(form) for form in side.forms] for side in (first, second)]
-    ordered = [
-        [" ".join(each) or form for each, form in zip(own, side.forms, strict=True)]
-        for own, side in zip(words, (first, second), strict=True)
-    ]
-    holders = [_holders(side, own) for side, own in zip((first, second), words, strict=True)]
+    ordered, holders = _read(first)
+    others = (ordered, holders) if second is first else _read(second)
     found = [
         _sharing(first, second, (first.forms, second.forms))[:, 1:],
-        _sharing(first, second, (ordered[0], ordered[1]))[:, 1:],
-        _by_words(holders[0], holders[1], sizes),
+        _sharing(first, second, (ordered, others[0]))[:, 1:],
+        _by_words(holders, others[1], sizes),
     ]
     return np.unique(np.concatenate(found), axis=0)
 
@@ -41,6 +37,13 @@ def alone(first: Values, second: Values, fits: Callable[[np.ndarray], np.ndarray
     found = found[fits(found[:, 1:])]
     once: np.ndarray = found[np.bincount(found[:, 0])[found[:, 0]] == 1, 1:]
     return once
+
+
+def _read(values: Values) -> tuple[list[str], dict[str, np.ndarray]]:
+    """The values with their words sorted, and the entities that have each word."""
+    words = [_words(form) for form in values.forms]
+    ordered = [" ".join(each) or form for each, form in zip(words, values.forms, strict=True)]
+    return ordered, _holders(values, words)
 
 
 def _words(form: str) -> list[str]:

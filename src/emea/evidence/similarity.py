@@ -83,16 +83,16 @@ class Similarity:
             np.array([number.setdefault(form, len(number)) for form in side], np.int64) for side in self.forms
         ]
         self.strings = np.array([form.startswith(STRING) for form in number], bool)
+        self.words = {place: words_of(form) for form, place in number.items() if form.startswith(STRING)}
         self.texts: dict[int, _Text] = {}
         self.likenesses: dict[tuple[str, str], float] = {}
-        found = Counter(
-            word
-            for side in self.forms
-            for form in side
-            if form.startswith(STRING) and len(form) < LONG
-            for word in set(words_of(form))
-        )
-        self.total = max(1, sum(form.startswith(STRING) for side in self.forms for form in side))
+        short = [place for form, place in number.items() if form.startswith(STRING) and len(form) < LONG]
+        count = np.bincount(np.concatenate(self.numbers), minlength=len(number))  # in how many of the graphs
+        found = Counter[str]()
+        for place in short:
+            for word in {*self.words[place]}:
+                found[word] += int(count[place])
+        self.total = max(1, int(self.strings[np.concatenate(self.numbers)].sum()))
         self.rarity = {word: math.log1p(self.total / count) for word, count in found.items()}
 
     def __call__(self, pairs: np.ndarray) -> np.ndarray:
@@ -102,8 +102,8 @@ class Similarity:
         texts = self.strings[one] & self.strings[other] & (one != other)
         for row in np.flatnonzero(~texts & (one != other)).tolist():
             similarity[row] = _measured(self.forms[0][pairs[row, 0]], self.forms[1][pairs[row, 1]])
-        for side, numbers, forms in zip(pairs[texts].T, (one[texts], other[texts]), self.forms, strict=True):
-            self._read(side, numbers, forms)
+        for number in np.setdiff1d(np.concatenate([one[texts], other[texts]]), [*self.texts]).tolist():
+            self.texts[number] = self._text(self.words[number])
         similarity[texts] = self._texts(one[texts], other[texts])
         return similarity
 
@@ -150,13 +150,6 @@ class Similarity:
     def unseen(self) -> float:
         """Rarity of a word that occurs in long texts only."""
         return math.log1p(self.total)
-
-    def _read(self, positions: np.ndarray, numbers: np.ndarray, forms: Sequence[str]) -> None:
-        """Prepare the strings at these positions for comparison, each once."""
-        distinct, first = np.unique(numbers, return_index=True)
-        for number, position in zip(distinct.tolist(), positions[first].tolist(), strict=True):
-            if number not in self.texts:
-                self.texts[number] = self._text(words_of(forms[position]))
 
     def _text(self, words: list[str]) -> _Text:
         weights = {word: self.rarity.get(word, self.unseen) for word in words}

@@ -5,6 +5,8 @@ Starting must be quick: verbs import what they compute with when they are called
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 import traceback
@@ -92,6 +94,7 @@ def main() -> None:
     """The console script: 0 done, 1 internal error, 2 bad input or settings, 3 not enough memory, 130 interrupted."""
     # Waiting threads should sleep: those of torch spin by default, and starve each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    atexit.register(gc.freeze)  # a last search for garbage would take a third of a second with torch loaded
     try:
         app()
     except EmeaError as error:

@@ -4,10 +4,10 @@
     python scripts/fidelity.py --page                          # write docs/results.md's section from docs/fidelity
 
 As in ExEA (Tian et al., ICDE 2024): C are the triples of both entities of a link, E those that its explanation names,
-at most SPARSE of C. The link is kept if the two are still each other's best candidates when only E of C is left, or when E
-is deleted; the same with as many random triples of C. Propagation and rules are computed anew from the triples that are
-left; labels, the embeddings of other entities, and the beliefs about other pairs stay. No link that is measured is a
-label: none may rest on itself. How many are found all the same is shown; the others are left out.
+at most SPARSE of C. The link is kept if the two are still each other's best candidates when only E of C is left, or
+when E is deleted; the same with as many random triples of C. Propagation and rules are computed anew from what is left;
+labels, the embeddings of other entities, and the beliefs about other pairs stay. No link that is measured is
+a label: none may rest on itself. How many are found all the same is shown; the others are left out.
 """
 
 from __future__ import annotations

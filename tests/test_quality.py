@@ -81,13 +81,12 @@ def test_terms_are_linked_by_their_labels(benchmark_data: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ratio", "floor"), [(0.05, 0.75), (0.01, 0.69)])
-def test_dbp15k_is_linked_from_few_seeds(ratio: float, floor: float, benchmark_data: Path) -> None:
-    task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=ratio, split=10)
+def test_dbp15k_is_linked_from_few_seeds(benchmark_data: Path) -> None:
+    task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=0.01, split=10)
     assert reference is not None
     # Half the axes of an approximate search cost a fraction of a point and save half of the time.
     result = emea.align(task, load(seed=10, assignments=["similarity.axes=512"]))
-    assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= floor
+    assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= 0.69
 
 
 @pytest.mark.slow

@@ -67,13 +67,9 @@ def merge(
 
 def doctor(as_json: Json = False) -> None:
     """Show what is installed, what the machine offers, and what a run would use of it."""
-    import gc
-
-    gc.disable()  # loading is most of it, and leaves no garbage
     from emea.runs.doctor import examine
 
     found = examine()
-    gc.enable()
     if as_json:
         import json
         from dataclasses import asdict

@@ -116,7 +116,8 @@ class JudgedPieces(Pieces):
         own = self.judged.by_field[row]
         said = float(own.sum())
         scale = log_odds / said if said and 0 < log_odds / said <= 1 else 1.0
-        parts = [self._field_part(row, field, scale * value) for field, value in enumerate(own) if abs(value) > LEAST]
+        shares = enumerate((scale * own).tolist())
+        parts = [self._field_part(row, field, share) for field, share in shares if abs(share) > LEAST]
         rest = log_odds - scale * said
         if parts and abs(rest) > LEAST:
             parts.append(Part("values that tell partly the same", rest))

@@ -310,6 +310,7 @@ def test_a_result_explains_itself(structural: emea.Result) -> None:
     assert found.target == link["target"]
     check(found)
     assert found.to_dict()["groups"][0]["name"] == "encoder"
+    assert found._repr_html_().startswith("<svg")
 
 
 def test_a_baseline_cannot_be_explained() -> None:
@@ -326,7 +327,9 @@ def test_the_command_prints_bars_and_json(folder: Path) -> None:
     shown = command("explain", str(folder), "Schweiz", folder=folder).stdout
     assert "Switzerland ↔ Switzerland" in shown
     assert "together" in shown
-    found = json.loads(command("explain", str(folder), "Schweiz", "--json", folder=folder).stdout)
+    drawn = ("--plot", "why.svg")
+    found = json.loads(command("explain", str(folder), "Schweiz", "--json", *drawn, folder=folder).stdout)
+    assert "Switzerland" in (folder / "why.svg").read_text()
     assert {"source", "target", "confidence", "base", "groups", "runner_up", "smallest_set"} <= found.keys()
     total = found["base"] + sum(group["log_odds"] for group in found["groups"])
     assert total == pytest.approx(logit(found["confidence"]), abs=1e-6)

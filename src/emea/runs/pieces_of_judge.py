@@ -20,7 +20,7 @@ from emea.method.mixture import competing
 from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted, readable
+from emea.runs.wording import counted, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
@@ -61,7 +61,7 @@ class JudgedPieces(Pieces):
         row = self.sums.row(source, target)
         if group == VALUES:
             parts = self._field_parts(row, log_odds)
-            return "names and other values", log_odds, parts
+            return (counted(len(parts), "comparison") if parts else "names and other values"), log_odds, parts
         if group == NEIGHBOURS:
             parts = self._neighbour_parts(source, target, log_odds)
             return (counted(len(parts), "linked neighbour") if parts else "linked neighbours"), log_odds, parts
@@ -71,9 +71,16 @@ class JudgedPieces(Pieces):
             STRUCTURE: "what encoder and rules believed, where values say little",
             NONE: f"at random, one pair in {1 + math.exp(-self.judged.said[NONE][row]):,.0f} would be right",
             RIVALS: "how the other candidates of the two entities compare",
-            CALIBRATION: f"no such link is given more than {self.judged.ceiling[row]:g}, or less than .0001",
+            CALIBRATION: self._limit(row),
         }
         return texts.get(group, group), log_odds, ()
+
+    def _limit(self, row: int) -> str:
+        """What a pair's confidence does not exceed."""
+        most, ceiling = float(self.judged.most[row]), float(self.judged.ceiling[row])
+        if most < ceiling:
+            return f"values say so little that it gets no more than encoder and rules believed: {most:.3f}"
+        return f"no such link is given more than {ceiling:g}, or less than .0001"
 
     def evidence(self, source: int, target: int) -> Evidence:
         """Fields and kinds of evidence that speak for the pair; without some, what the values say together is computed
@@ -217,7 +224,8 @@ class JudgedPieces(Pieces):
             names = [self._relation(place, each) for place, each in enumerate((number, number_back))]
             labels = self.finder.label(0, one), self.finder.label(1, another)
             same = labels[0] if labels[0] == labels[1] else f"{labels[0]} / {labels[1]}"
-            both = names[0][0] if names[0] == names[1] else f"{names[0][0]} / {names[1][0]}"
+            shown = [followed(name, back=turned) for name, turned in names]
+            both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
             yield (
                 Part(
                     f"both {both} → {same} ({weight:.2f})",
@@ -259,7 +267,7 @@ class JudgedPieces(Pieces):
         for side, entity in zip(self._described, (source, target), strict=True):
             kind = int(side.kind[entity])
             names.append(readable(side.kinds[kind]) if kind >= 0 else "no kind")
-        return f"kinds of the two: {names[0]} and {names[1]}"
+        return names[0] if names[0] == names[1] else f"{names[0]} and {names[1]}"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from emea.kernels.joins import Edges
 from emea.method.grounds import Grounds
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted
+from emea.runs.wording import counted, followed
 from emea.settings import Settings
 
 NEAREST = 30  # candidates of an entity that are compared with each other
@@ -102,7 +102,7 @@ class LoopPieces(Pieces):
                 if other in reached[1]:
                     text = f"{self.finder.label(0, one)} ↔ {self.finder.label(1, other)} ({belief:.2f}), "
                     away = steps + reached[1][other]
-                    found.append((away, -belief, text + f"{steps} and {reached[1][other]} steps away"))
+                    found.append((away, -belief, text + _away(steps, reached[1][other])))
         return tuple(text for _, _, text in sorted(found)[:SHOWN])
 
     def _within_two(self, place: int, entity: int) -> dict[int, int]:
@@ -175,10 +175,7 @@ class LoopPieces(Pieces):
             side.relation(number) for side, number in ((one, piece.source_relation), (other, piece.target_relation))
         )
         ends = one.label(piece.source), other.label(piece.target)
-        shown = [
-            f"{'is ' if turned else ''}{name}{' of' if turned else ''}"
-            for name, turned in ((relation, back), (target_relation, target_back))
-        ]
+        shown = [followed(relation, back=back), followed(target_relation, back=target_back)]
         both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
         values = one.is_value(piece.source)
         same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
@@ -223,3 +220,8 @@ def strongest(grounded: Mapping[str, Grounded]) -> list[tuple[str, int, Ground]]
         if piece.said > 0
     ]
     return sorted(found, key=lambda each: -each[2].said)
+
+
+def _away(source: int, target: int) -> str:
+    steps = "1 step" if source == 1 else f"{source} steps"
+    return f"{steps} from both" if source == target else f"{steps} from the source, {target} from the target"

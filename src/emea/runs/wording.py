@@ -88,6 +88,15 @@ def readable(name: str) -> str:
     return last_part(name).replace("_", " ").strip() or name
 
 
+def followed(relation: str, *, back: bool) -> str:
+    """A relation as it is followed from an entity.
+
+    >>> followed("capital", back=True)
+    'is capital of'
+    """
+    return f"is {relation} of" if back else relation
+
+
 def counted(number: int, noun: str) -> str:
     """As in "2 matching neighbours or values".
 

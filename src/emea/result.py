@@ -141,7 +141,8 @@ class Result:
 
         with TemporaryDirectory() as folder:
             self.save(folder)
-            write_report(Path(folder), Path(path), prepared=self.outcome.prepared, called="RUN")
+            explain = None if self.outcome.grounds is None else lambda *pair: self.explain(*pair).to_dict()
+            write_report(Path(folder), Path(path), prepared=self.outcome.prepared, explain=explain, called="RUN")
 
     def _repr_html_(self) -> str:
         """For notebooks: the ten surest links, and how sure all are."""

@@ -1,8 +1,11 @@
 """What the report says: of graphs that can be read again and of those that cannot, of two runs, of explanations."""
 
+import base64
+import json
 import random
 import re
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +261,11 @@ def test_figures_that_cannot_be_drawn(linked: Path) -> None:
 
 def test_a_result_reports_itself(result: emea.Result, tmp_path: Path) -> None:
     result.report(tmp_path / "page.html")
+    packed = re.search(r'"packed":"([^"]+)"', (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert packed is not None
+    told = json.loads(zlib.decompress(base64.b64decode(packed[1])))["explanations"]
+    assert told
+    assert not any(each["notes"] for each in told.values()), "the graphs are at hand: nothing is missing"
     told = text_of(tmp_path / "page.html")
     assert "emea align --config RUN/settings.toml" in told
     assert "triples of an entity, median" in told

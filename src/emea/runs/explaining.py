@@ -39,21 +39,25 @@ class Explainer:
         self.judged = JudgedPieces(kept.grounds, judged, prepared, settings, self.finder) if judged else None
 
     @classmethod
-    def open(cls, folder: Path, languages: Sequence[str] = ()) -> Explainer:
-        """For a finished run folder. Where its inputs have changed or are gone, only sums are told."""
+    def open(cls, folder: Path, languages: Sequence[str] = (), prepared: Prepared | str | None = None) -> Explainer:
+        """For a finished run folder. Its inputs are read again, unless they are given, or why they cannot be; where
+        they have changed or are gone, only sums are told."""
         if not (folder / "settings.toml").exists():
             raise InputError(f"{folder} is not a run folder: it has no settings.toml")
         kept = Kept.read(folder)
         inputs = Inputs.parse(read_config(folder / "settings.toml", "run"), folder / "settings.toml")
         settings = Settings(**read_config(folder / "settings.toml"))
-        try:
-            task, _, _ = inputs.read(settings.matching.cardinality)
-        except EmeaError as error:
-            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {error}"])
-        if not kept.belongs_to(task):
+        if prepared is None:
+            try:
+                prepared = prepare(inputs.read(settings.matching.cardinality)[0], settings.evidence)
+            except EmeaError as error:
+                prepared = str(error)
+        if isinstance(prepared, str):
+            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {prepared}"])
+        if not kept.belongs_to(prepared.given):
             note = "the inputs have changed since the run: neighbours and values are not shown"
             return cls(kept, None, settings, languages, [note])
-        return cls(kept, prepare(task, settings.evidence), settings, languages, [])
+        return cls(kept, prepared, settings, languages, [])
 
     @classmethod
     def of(cls, outcome: Outcome, languages: Sequence[str] = ()) -> Explainer:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from emea.analysis.bars import CALIBRATION, NONE, RIVALS, Bars
 from emea.analysis.explanation import Named, Part
 from emea.analysis.judged_bars import JudgedBars
-from emea.evidence.comparison import Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.prepared import Prepared
+from emea.evidence.similarity import Similarity
 from emea.method.grounds import Grounds, Judged
 from emea.method.mixture import competing
 from emea.method.support import Linked, Support
@@ -25,6 +25,7 @@ from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
 NEAREST = 30  # candidates of an entity that are compared with each other
+LATEST = 100  # comparisons that are remembered
 LEAST = 1e-9  # log-odds that are worth a part
 
 
@@ -36,6 +37,7 @@ class JudgedPieces(Pieces):
     ) -> None:
         self.judged, self.prepared, self.settings, self.finder = judged, prepared, settings, finder
         self.grounds, self.sums = grounds, JudgedBars(grounds, judged)
+        self._compared = lru_cache(maxsize=LATEST)(self._most_similar)  # asked for group by group
 
     def known(self, source: int, target: int) -> bool:
         """Whether the pair was judged."""
@@ -103,7 +105,7 @@ class JudgedPieces(Pieces):
         found: list[tuple[str, int | str, float]] = [
             (self._field_text(row, field), field, said) for field, said in fields if said > 0
         ]
-        names = {NEIGHBOURS: "linked neighbours", STRUCTURE: "what encoder and rules believed", TYPES: "kinds that fit"}
+        names = {NEIGHBOURS: "linked neighbours", STRUCTURE: "what encoder and rules believed", TYPES: "types that fit"}
         for name, text in names.items():
             said = float(self.judged.said[name][row])
             found += [(text, name, said)] if said > 0 else []
@@ -133,8 +135,8 @@ class JudgedPieces(Pieces):
         ]
 
     @cached_property
-    def _comparison(self) -> Comparison | None:
-        return Comparison(*self._described) if self._described else None
+    def _similarity(self) -> Similarity | None:
+        return Similarity(*(side.values.forms for side in self._described)) if self._described else None
 
     def _field_parts(self, row: int, log_odds: float) -> tuple[Part, ...]:
         """The fields' shares; what is over or missing is that fields are not independent."""
@@ -172,9 +174,9 @@ class JudgedPieces(Pieces):
         compared = self._compared(row, field)
         return compared.text if compared is not None else f"field {field + 1}"
 
-    def _compared(self, row: int, field: int) -> _Compared | None:
+    def _most_similar(self, row: int, field: int) -> _Compared | None:
         """The most similar values of a pair in a field."""
-        if self._described is None or self._comparison is None or self.finder.called is None:
+        if self._described is None or self._similarity is None or self.finder.called is None:
             return None
         held: list[np.ndarray] = []
         for side, entity, group in zip(
@@ -187,7 +189,7 @@ class JudgedPieces(Pieces):
             return None
         one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         first, second = self._described
-        alike = self._comparison.similarity(first.values.value[one], second.values.value[other])
+        alike = self._similarity(np.stack([first.values.value[one], second.values.value[other]], 1))
         best = int(alike.argmax())
         texts = [
             called.value(entity, side.values.forms[side.values.value[place]])
@@ -228,7 +230,7 @@ class JudgedPieces(Pieces):
             both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
             yield (
                 Part(
-                    f"both {both} → {same} ({weight:.2f})",
+                    f"in both: {both} → {same} ({weight:.2f})",
                     0.0,
                     Named(self.finder.kept.names[0][one], labels[0]),
                     Named(self.finder.kept.names[1][another], labels[1]),
@@ -262,12 +264,12 @@ class JudgedPieces(Pieces):
 
     def _kinds(self, source: int, target: int) -> str:
         if self._described is None:
-            return "what kinds of things the two are"
+            return "the types of the two"
         names = []
         for side, entity in zip(self._described, (source, target), strict=True):
             kind = int(side.kind[entity])
-            names.append(readable(side.kinds[kind]) if kind >= 0 else "no kind")
-        return names[0] if names[0] == names[1] else f"{names[0]} and {names[1]}"
+            names.append(readable(side.kinds[kind]) if kind >= 0 else "unknown")
+        return f"both are of type {names[0]}" if names[0] == names[1] else f"types {names[0]} and {names[1]}"
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ class LoopPieces(Pieces):
         same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
         sure = "" if values and piece.belief >= 1 else f" ({piece.belief:.2f})"
         return Part(
-            f"both {both} → {same}{sure}, relations alike {piece.relations:.2f}",
+            f"in both: {both} → {same}{sure}, relations alike {piece.relations:.2f}",
             0.0,
             Named(one.name(piece.source), ends[0]),
             Named(other.name(piece.target), ends[1]),

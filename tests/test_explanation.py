@@ -24,6 +24,7 @@ from emea.rules.disagreement import Disagreement, DisagreementSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.runs.explaining import Explainer
 from emea.runs.kept import Kept, keep
+from emea.runs.pieces_of_loop import strongest
 from emea.settings import load
 from test_run import GRAPHS, QUICK, SMALL, command
 
@@ -187,7 +188,7 @@ def test_what_if_agrees_with_the_rule_on_the_graph_without_these_triples(structu
     explained = Explainer.of(structural.outcome).loop
     checked, relations = 0, len(prepared.graphs.source.relations)
     for source, target, _ in list(zip(*map(list, _columns(structural.alignment)), strict=True))[::25]:
-        ordered = explained._ordered(source, target)
+        ordered = strongest(explained.grounded(source, target))
         if not ordered:
             continue
         piece = ordered[0][2]
@@ -205,7 +206,7 @@ def test_what_if_agrees_with_the_rule_on_the_graph_without_these_triples(structu
         factor = float(rule.factors(grounds.asked, None)[row])  # type: ignore[arg-type] - beliefs are enough
         weight = structural.last.weights["paris"]  # type: ignore[union-attr]
         anew = explained.sums.log_odds(source, target, {"paris": (weight * factor, weight * factor)})
-        told = explained.without(source, target, taken)
+        told = explained.evidence(source, target).without(taken)
         assert 1 / (1 + math.exp(-told)) == pytest.approx(1 / (1 + math.exp(-anew)), abs=0.01)
         checked += 1
     assert checked > 5
@@ -246,6 +247,18 @@ def test_both_sides_may_be_asked_about(explainer: Explainer) -> None:
     name = explainer.explain("Schweiz").target
     assert name is not None
     assert explainer.explain(name).target == name
+
+
+def test_candidates_are_ranked_by_what_their_bars_add_up_to(explainer: Explainer, structural: emea.Result) -> None:
+    for each in (explainer, Explainer.of(structural.outcome)):
+        ranked = [(source, each._ranked(source)) for source, _ in list(each.kept.confidence)[:30:3]]
+        assert any(len(found) > 1 for _, found in ranked)
+        for source, found in ranked:
+            assert found == sorted(found, reverse=True)
+            for log_odds, target in found[:5]:
+                pieces = each._pieces(source, target)
+                assert pieces is not None
+                assert log_odds == pytest.approx(pieces.bars(source, target).log_odds, abs=1e-9)
 
 
 def test_an_improbable_pair_is_explained_too(explainer: Explainer) -> None:
@@ -297,6 +310,7 @@ def test_a_result_explains_itself(structural: emea.Result) -> None:
     assert found.target == link["target"]
     check(found)
     assert found.to_dict()["groups"][0]["name"] == "encoder"
+    assert found._repr_html_().startswith("<svg")
 
 
 def test_a_baseline_cannot_be_explained() -> None:
@@ -313,7 +327,9 @@ def test_the_command_prints_bars_and_json(folder: Path) -> None:
     shown = command("explain", str(folder), "Schweiz", folder=folder).stdout
     assert "Switzerland ↔ Switzerland" in shown
     assert "together" in shown
-    found = json.loads(command("explain", str(folder), "Schweiz", "--json", folder=folder).stdout)
+    drawn = ("--plot", "why.svg")
+    found = json.loads(command("explain", str(folder), "Schweiz", "--json", *drawn, folder=folder).stdout)
+    assert "Switzerland" in (folder / "why.svg").read_text()
     assert {"source", "target", "confidence", "base", "groups", "runner_up", "smallest_set"} <= found.keys()
     total = found["base"] + sum(group["log_odds"] for group in found["groups"])
     assert total == pytest.approx(logit(found["confidence"]), abs=1e-6)

@@ -256,9 +256,10 @@ def test_a_result_is_saved_as_a_run(result: emea.Result, tmp_path: Path) -> None
     assert load(config=folder / "settings.toml").evidence.kind == "all"
     with pytest.raises(emea.SettingsError, match="already holds a run"):
         result.save(folder)
-    (folder / "metrics.json").write_text("of another run")
+    for name in ("metrics.json", "report.html"):
+        (folder / name).write_text("of another run")
     result.save(folder, force=True)
-    assert not (folder / "metrics.json").exists()
+    assert not {"metrics.json", "report.html"} & {path.name for path in folder.iterdir()}
     with pytest.raises(emea.InputError, match="cannot be created"):
         result.save(tmp_path / "truth.tsv")
 

@@ -8,17 +8,27 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emea.analysis.explanation import Explanation
 from emea.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-    from emea.analysis.explanation import Explanation
     from emea.data import Alignment, Counterparts, Task
     from emea.method.rounds import Outcome, Round
     from emea.runs.explaining import Explainer
     from emea.settings import Settings
+
+
+@dataclass(frozen=True)
+class ShownExplanation(Explanation):
+    """An explanation that a notebook shows as bars."""
+
+    def _repr_html_(self) -> str:
+        from emea.report.bars import drawn
+
+        return drawn(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,10 +93,10 @@ class Result:
         """The links by name as a data frame (needs pandas)."""
         return self.links().to_pandas()
 
-    def explain(self, source: str, target: str | None = None, *, language: str = "") -> Explanation:
+    def explain(self, source: str, target: str | None = None, *, language: str = "") -> ShownExplanation:
         """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
         `language` says in which languages labels are preferred: "de,en"."""
-        return self._explainer(language).explain(source, target)
+        return ShownExplanation(**vars(self._explainer(language).explain(source, target)))
 
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
@@ -131,7 +141,8 @@ class Result:
 
         with TemporaryDirectory() as folder:
             self.save(folder)
-            write_report(Path(folder), Path(path), prepared=self.outcome.prepared, called="RUN")
+            explain = None if self.outcome.grounds is None else lambda *pair: self.explain(*pair).to_dict()
+            write_report(Path(folder), Path(path), prepared=self.outcome.prepared, explain=explain, called="RUN")
 
     def _repr_html_(self) -> str:
         """For notebooks: the ten surest links, and how sure all are."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from emea.analysis.explanation import TITLES
+
 KINDS = ("City", "Country", "Person|Politician", "")
 HEAD = "source\ttarget\tconfidence\tsimilarity\tsource_label\ttarget_label\tsource_type\ttarget_type\tcardinality"
 SETTINGS = """
@@ -103,6 +105,8 @@ def explanation(link: Row) -> dict[str, Any]:
     ]  # fmt: skip
     base = -3.4
     groups.append({"name": "rivals", "text": "", "log_odds": odds - base - 4.3, "parts": []})
+    for group in groups:
+        group["title"] = TITLES[str(group["name"])]
     rival = {"target": "http://target.example/Q7", "target_label": "Another", "confidence": 0.03, "log_odds": -3.5}
     return {
         "source": source,
@@ -119,7 +123,7 @@ def explanation(link: Row) -> dict[str, Any]:
         "runner_up": {
             **rival,
             "base": base,
-            "groups": [{"name": "encoder", "text": "", "log_odds": -0.1, "parts": []}],
+            "groups": [{"name": "encoder", "title": "Similar structure", "text": "", "log_odds": -0.1, "parts": []}],
         },
         "smallest_set": {
             "kind": "beliefs frozen",

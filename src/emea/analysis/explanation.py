@@ -6,6 +6,20 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+BEFORE = "base"
+TITLES = {  # of groups, for people
+    BEFORE: "Before any evidence",
+    "encoder": "Similar structure",
+    "paris": "Equal neighbours",
+    "disagreement": "Conflicting values",
+    "values": "Names and values",
+    "neighbours": "Neighbours",
+    "types": "Types",
+    "structure": "Structure",
+    "none": "May have no counterpart",
+    "rivals": "Other candidates",
+    "calibration": "Calibration",
+}
 FROZEN = "beliefs about other pairs as they were"  # the kind of counterfactual
 
 
@@ -44,6 +58,11 @@ class Group:
     text: str
     log_odds: float
     parts: tuple[Part, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What the group is called where people read about it."""
+        return TITLES.get(self.name, self.name)
 
 
 @dataclass(frozen=True)
@@ -92,6 +111,7 @@ class Explanation:
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         for each in (found, found["runner_up"] or {"groups": []}):
             for group in each["groups"]:
+                group["title"] = TITLES.get(group["name"], group["name"])
                 group["parts"] = [
                     {key: value for key, value in part.items() if value is not None} for part in group["parts"]
                 ]

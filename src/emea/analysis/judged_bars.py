@@ -48,11 +48,25 @@ class JudgedBars:
         found = target < self.width and place < len(self.key) and self.key[place] == key
         return int(self.order[place]) if found else -1
 
-    def of(self, row: int, changed: dict[str, float] | None = None) -> Bars:
-        """The bars of a judged pair; `changed` are log-likelihood ratios in place of those found."""
-        members, judged = self.members, self.judged
-        own = self.said[row].copy()
-        for name, value in (changed or {}).items():
+    def rows(self, entity: int, place: int) -> np.ndarray:
+        """Rows of the pairs of a source, place 0, or of a target, place 1."""
+        first, last = np.searchsorted(self.ends[place], [entity, entity + 1])
+        found: np.ndarray = self.by_end[place][first:last]
+        return found
+
+    def of(self, row: int) -> Bars:
+        """The bars of a judged pair."""
+        worth, saturated = self._worth(row, self.members, {})
+        return Bars.of(self.names, worth, saturated=saturated)
+
+    def log_odds(self, row: int, changed: dict[str, float] | None = None) -> float:
+        """Of the confidence of a judged pair; `changed` are log-likelihood ratios in place of those found."""
+        return float(self._worth(row, self.members[-1:], changed or {})[0][0])
+
+    def _worth(self, row: int, members: np.ndarray, changed: dict[str, float]) -> tuple[np.ndarray, bool]:
+        """Log-odds for each coalition, and whether those of the last are at a limit."""
+        judged, own = self.judged, self.said[row].copy()
+        for name, value in changed.items():
             own[list(judged.said).index(name)] = value
         speaking = members[:, : len(judged.said)].T.astype(float)
         odds = (own @ speaking).clip(*LARGEST)
@@ -64,7 +78,7 @@ class JudgedBars:
         against = np.where(members[:, -2], np.sum(counted, axis=0), 0.0)
         before = odds - np.log1p(against)
         worth = np.where(members[:, -1], self._calibrated(before, row), before)
-        return Bars.of(self.names, worth, saturated=bool(abs(odds[-1]) >= LARGEST[1]))
+        return worth, bool(abs(odds[-1]) >= LARGEST[1])
 
     def _calibrated(self, log_odds: np.ndarray, row: int) -> np.ndarray:
         """Log-odds of the confidence that a probability leads to."""
@@ -78,9 +92,8 @@ class JudgedBars:
     def _rivals(self, row: int) -> _Rivals:
         """The rows that compete with a row."""
         found = []
-        for end, sorted_ends, order in zip(self.judged.pairs[row], self.ends, self.by_end, strict=True):
-            first, last = np.searchsorted(sorted_ends, [end, end + 1])
-            rows = order[first:last]
+        for place, end in enumerate(self.judged.pairs[row].tolist()):
+            rows = self.rows(end, place)
             found.append(rows[rows != row])
         rivals = _Rivals(*found)
         if any(self.competition):

@@ -67,9 +67,14 @@ def demo(
 def _report(job: Job, outcome: Outcome, truth: Path) -> None:
     """Write the page about the run, and say where it is."""
     from emea.report.page import write_report
+    from emea.runs.explaining import Explainer
+    from emea.runs.folder import REPORT
 
-    page = job.output.folder / "report.html"
-    write_report(job.output.folder, page, reference=truth, complete=True, prepared=outcome.prepared)
+    page, told = job.output.folder / REPORT, Explainer.of(outcome)
+    write_report(
+        job.output.folder, page, reference=truth, complete=True, prepared=outcome.prepared,
+        explain=lambda source, target: told.explain(source, target).to_dict(),
+    )  # fmt: skip
     if job.talks:
         out.print(f"report: {page}, to open in a browser", markup=False, highlight=False, soft_wrap=True)
 

@@ -22,18 +22,25 @@ CELLS = 12  # of a full bar
 PARTS = 4  # shown of each group
 
 
-def explain(
+def explain(  # noqa: PLR0917 - one parameter for each option
     folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     source: Annotated[str, typer.Argument(help="An entity: its name, the last part of it, or its label.")],
     target: Annotated[str | None, typer.Argument(help="Explain this pair, not the link that was found.")] = None,
     language: Annotated[str, typer.Option(help="Languages of labels, the best first, by commas.")] = "",
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the bars: .svg, .png or .pdf.")] = None,
     as_json: Json = False,
 ) -> None:
     """Say why an entity is linked as it is: what speaks for and against the link, and why not the next best."""
+    from emea.cli._console import say
     from emea.runs.explaining import Explainer
 
     languages = [each.strip() for each in language.split(",") if each.strip()]
     found = Explainer.open(folder, languages).explain(source, target)
+    if plot is not None:
+        from emea.report.bars import save_bars
+
+        save_bars(found, plot)
+        say(f"drawn in {plot}")
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -91,6 +92,15 @@ def last_parts(names: pa.Array) -> pa.Array:
     ['City', 'River', 'plain']
     """
     return pc.replace_substring_regex(names, LAST, r"\1")
+
+
+def last_part(name: str) -> str:
+    """The same of one name, quicker than by an array.
+
+    >>> last_part("http://ex.org/ns#River/")
+    'River'
+    """
+    return re.sub(LAST, r"\1", name)
 
 
 def one_line(texts: pa.Array) -> pa.Array:

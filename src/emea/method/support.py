@@ -32,13 +32,11 @@ class Support:
         """Level of support of each pair, given how probable the first of them are, [pairs]: 0 is the most, UNKNOWN if
         no neighbour is linked. A neighbour counts by how surely it is linked, by how often the relations to it
         correspond, and the less the more others it has as neighbours."""
-        level = np.full(len(self.pairs), UNKNOWN, dtype=np.int8)
-        linked = np.flatnonzero(probability > LINKED)
-        if not len(linked) or not len(self.first) or not len(self.key):
+        level, linked = np.full(len(self.pairs), UNKNOWN, dtype=np.int8), self.linked(probability)
+        if linked is None:
             return level
-        links = _Links.build(self.pairs[linked], probability[linked], self.sizes[0])
-        kinds, share = self._correspondence(links)
-        found = self._walk(self.pairs, links)
+        kinds, share = linked.kinds, linked.share
+        found = self._walk(self.pairs, linked.links)
         kind = found.relation * self.relations + found.back
         place = np.searchsorted(kinds, kind).clip(max=max(0, len(kinds) - 1))
         fits = (found.back >= 0) & (kinds[place] == kind) if len(kinds) else np.zeros(len(kind), dtype=bool)
@@ -52,16 +50,22 @@ class Support:
         level[known] = len(SUPPORT) - np.searchsorted(SUPPORT, support[known], side="right")
         return level
 
-    def pieces(self, pair: np.ndarray, probability: np.ndarray) -> list[tuple[int, int, int, int, float, float]]:
-        """What the support of one pair, [2], is made of, given how probable the pairs are: neighbour of the source and
-        of the target, the relations to them, how surely they are linked, and what that says."""
-        linked = np.flatnonzero(probability > LINKED)
-        if not len(linked) or not len(self.first) or not len(self.key):
+    def linked(self, probability: np.ndarray) -> Linked | None:
+        """The links among the pairs, given how probable these are, and which relations correspond between linked
+        entities; None if there are none."""
+        rows = np.flatnonzero(probability > LINKED)
+        if not len(rows) or not len(self.first) or not len(self.key):
+            return None
+        links = _Links.build(self.pairs[rows], probability[rows], self.sizes[0])
+        return Linked(links, *self._correspondence(links))
+
+    def pieces(self, pair: np.ndarray, linked: Linked | None) -> list[tuple[int, int, int, int, float, float]]:
+        """What the support of one pair, [2], is made of, given the links: neighbour of the source and of the target,
+        the relations to them, how surely they are linked, and what that says."""
+        if linked is None:
             return []
-        links = _Links.build(self.pairs[linked], probability[linked], self.sizes[0])
-        kinds, share = self._correspondence(links)
-        found = self._walk(pair[None], links)
-        share_of = dict(zip(kinds.tolist(), share.tolist(), strict=True))
+        found = self._walk(pair[None], linked.links)
+        share_of = dict(zip(linked.kinds.tolist(), linked.share.tolist(), strict=True))
         rarity = self._rarity(found.near, found.other)
         best: dict[int, tuple[int, int, int, int, float, float]] = {}
         for near, other, relation, back, weight, rare in zip(
@@ -123,6 +127,15 @@ class _Links:
         order = np.argsort(pairs[:, 0], kind="stable")
         count = np.bincount(pairs[:, 0], minlength=sources)
         return cls(pairs[order], weight[order], np.cumsum(count) - count, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Probable pairs, and which relations correspond between linked entities."""
+
+    links: _Links
+    kinds: np.ndarray  # sorted keys of pairs of relations
+    share: np.ndarray  # of the first one's edges that the second one has, too
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,9 +116,9 @@ def _evidence(kinds: dict[str, list[Pair]], old: Explain | str, new: Explain | s
         links += 1
         for sign, told in ((-1, was), (1, now)):
             for group in told["groups"]:
-                change[group["name"]] += sign * group["log_odds"]
-    order = sorted(change, key=lambda name: -abs(change[name]))
-    rows: list[tuple[Content, ...]] = [(label(name), f"{change[name] / max(links, 1):+.2f}") for name in order]
+                change[group["title"]] += sign * group["log_odds"]
+    order = sorted(change, key=lambda title: -abs(change[title]))
+    rows: list[tuple[Content, ...]] = [(label(title), f"{change[title] / max(links, 1):+.2f}") for title in order]
     caption = f"Mean change of the log-odds, over {links:,} of the links that differ"
     return h("div", h("h3", caption), table(("evidence", "change"), rows, caption, numbers=1))
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from emea.errors import EmeaError
+from emea.report.graphs import Graphs
 
 Explain = Callable[[str, str | None], dict[str, Any]]  # names of a source and a target → an explanation as JSON
 LEAST_SURE, SAMPLED = 750, 250  # links that are explained; all of them if there are no more
@@ -19,12 +20,13 @@ LONGEST = 300  # characters of any text
 MOST_PARTS = (16, 6, 2)  # of a group of evidence, the fewer the larger a page would be; the others are added up
 
 
-def explainer(folder: Path, languages: Sequence[str]) -> Explain | str:
-    """What explains the links of a run, or why nothing does: the one place where explanations are plugged in."""
+def explainer(folder: Path, languages: Sequence[str], graphs: Graphs | str | None = None) -> Explain | str:
+    """What explains the links of a run, or why nothing does: the one place where explanations are plugged in. Unless
+    its graphs are given, they are read again."""
     from emea.runs.explaining import Explainer  # here: it loads slowly
 
     try:
-        opened = Explainer.open(folder, languages)
+        opened = Explainer.open(folder, languages, graphs.prepared if isinstance(graphs, Graphs) else graphs)
     except EmeaError as error:
         return str(error)
     return lambda source, target: opened.explain(source, target).to_dict()

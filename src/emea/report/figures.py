@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from emea.analysis.measures import Measures, spelled_out
@@ -62,12 +63,7 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
         return
     if path.suffix not in SUFFIXES:
         raise SettingsError(f"found {path.name}, expected a figure as {', '.join(SUFFIXES)}")
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise SettingsError(
-            f"{path.suffix} needs the extra: pip install 'emea[plots]'; .json works as it is"
-        ) from error
+    vl_convert = converter(path.suffix, ".json")
     if path.suffix == ".png":
         path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
     elif path.suffix == ".pdf":
@@ -78,6 +74,18 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
         path.write_text(
             vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8"
         )  # nothing is loaded from outside
+
+
+def converter(wanted: str, otherwise: str) -> ModuleType:
+    """What makes pictures; without it, only the other suffix can be written."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise SettingsError(
+            f"{wanted} needs the extra: pip install 'emea[plots]'; {otherwise} works as it is"
+        ) from error
+    found: ModuleType = vl_convert
+    return found
 
 
 def _rows(readings: dict[str, Any], name: str) -> list[dict[str, Any]]:

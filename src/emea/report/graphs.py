@@ -32,8 +32,13 @@ DEGREES = (0, 1, 2, 5, 10, 50, 200)  # where the classes of degrees begin
 class Graphs:
     """Both graphs, and what can be said of them."""
 
-    task: Task
+    prepared: Prepared
     offers: Offers
+
+    @property
+    def task(self) -> Task:
+        """As the run was given it."""
+        return self.prepared.given
 
     @classmethod
     def of(cls, run: FinishedRun, prepared: Prepared | None) -> Graphs | str:
@@ -43,7 +48,7 @@ class Graphs:
             if isinstance(task, str):
                 return task
             prepared = prepare(task, Settings(evidence=run.settings.get("evidence", {})).evidence)
-        return cls(prepared.given, offers(prepared))
+        return cls(prepared, offers(prepared))
 
     def labelled(self, run: FinishedRun, languages: Sequence[str]) -> FinishedRun:
         """The run with the labels of its links in these languages, where there are some."""

@@ -59,7 +59,7 @@ def write_report(
     graphs = Graphs.of(run, prepared)
     if languages and isinstance(graphs, Graphs):
         run = graphs.labelled(run, languages)
-    explaining = explain or explainer(folder, languages)
+    explaining = explain or explainer(folder, languages, graphs)
     found = explaining if isinstance(explaining, str) else dict(explanations(explaining, run.links, run.confidence))
     unlabelled = graphs if languages and isinstance(graphs, str) else None
     shown = [

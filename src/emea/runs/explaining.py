@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -36,24 +37,27 @@ class Explainer:
         self.loop = LoopPieces(kept.grounds, prepared, settings, self.finder)
         judged = kept.grounds.judged
         self.judged = JudgedPieces(kept.grounds, judged, prepared, settings, self.finder) if judged else None
-        self.linked = dict(kept.confidence)
 
     @classmethod
-    def open(cls, folder: Path, languages: Sequence[str] = ()) -> Explainer:
-        """For a finished run folder. Where its inputs have changed or are gone, only sums are told."""
+    def open(cls, folder: Path, languages: Sequence[str] = (), prepared: Prepared | str | None = None) -> Explainer:
+        """For a finished run folder. Its inputs are read again, unless they are given, or why they cannot be; where
+        they have changed or are gone, only sums are told."""
         if not (folder / "settings.toml").exists():
             raise InputError(f"{folder} is not a run folder: it has no settings.toml")
         kept = Kept.read(folder)
         inputs = Inputs.parse(read_config(folder / "settings.toml", "run"), folder / "settings.toml")
         settings = Settings(**read_config(folder / "settings.toml"))
-        try:
-            task, _, _ = inputs.read(settings.matching.cardinality)
-        except EmeaError as error:
-            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {error}"])
-        if not kept.belongs_to(task):
+        if prepared is None:
+            try:
+                prepared = prepare(inputs.read(settings.matching.cardinality)[0], settings.evidence)
+            except EmeaError as error:
+                prepared = str(error)
+        if isinstance(prepared, str):
+            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {prepared}"])
+        if not kept.belongs_to(prepared.given):
             note = "the inputs have changed since the run: neighbours and values are not shown"
             return cls(kept, None, settings, languages, [note])
-        return cls(kept, prepare(task, settings.evidence), settings, languages, [])
+        return cls(kept, prepared, settings, languages, [])
 
     @classmethod
     def of(cls, outcome: Outcome, languages: Sequence[str] = ()) -> Explainer:
@@ -137,13 +141,20 @@ class Explainer:
 
     def _chosen(self, entity: int, *, swapped: bool = False) -> int | None:
         """The counterpart that an entity was linked to or given, else the candidate with the highest confidence."""
-        seeds = self.finder.given("seeds")
-        known = [*zip(seeds.source.tolist(), seeds.target.tolist(), strict=True), *self.kept.confidence]
-        for pair in known:
-            if pair[int(swapped)] == entity:
-                return int(pair[1 - int(swapped)])
+        known = self._counterparts[int(swapped)].get(entity)
+        if known is not None:
+            return known
         ranked = self._ranked(entity, swapped=swapped)
         return ranked[0][1] if ranked else None
+
+    @cached_property
+    def _counterparts(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Of the sources, and of the targets, that are linked or given: seeds first, then the links in their order."""
+        seeds, found = self.finder.given("seeds"), (dict[int, int](), dict[int, int]())
+        for source, target in (*zip(seeds.source.tolist(), seeds.target.tolist(), strict=True), *self.kept.confidence):
+            found[0].setdefault(source, target)
+            found[1].setdefault(target, source)
+        return found
 
     def _ranked(self, entity: int, *, swapped: bool = False) -> list[tuple[float, int]]:
         """The candidates of an entity by log-odds, the best first."""
@@ -153,7 +164,7 @@ class Explainer:
                 continue
             for other in each.candidates(entity, swapped=swapped):
                 pair = (other, entity) if swapped else (entity, other)
-                found.append((each.bars(*pair).log_odds, other))
+                found.append((each.log_odds(*pair), other))
             if found:
                 break
         return sorted(found, reverse=True)
@@ -176,18 +187,18 @@ class Explainer:
             return None
         evidence = pieces.evidence(source, target)
         taken: list[int] = []
-        for number in range(len(evidence)):
+        for number in range(len(evidence.texts)):
             taken.append(number)
-            if pieces.without(source, target, taken) < limit:
+            if evidence.without(taken) < limit:
                 break
         else:
             return None
         for number in taken[:-1]:
             fewer = [each for each in taken if each != number]
-            if pieces.without(source, target, fewer) < limit:
+            if evidence.without(fewer) < limit:
                 taken = fewer
-        left = pieces.without(source, target, taken)
-        return SmallestSet(tuple(evidence[each] for each in taken), threshold, float(1 / (1 + np.exp(-left))))
+        left = evidence.without(taken)
+        return SmallestSet(tuple(evidence.texts[each] for each in taken), threshold, float(1 / (1 + np.exp(-left))))
 
 
 def _groups(bars: Bars, pieces: Pieces, source: int, target: int) -> tuple[Group, ...]:

@@ -42,12 +42,11 @@ class Finder:
         """The two entities; if only one is given, it may be of either graph."""
         if target is not None:
             return self._find(source, 0), self._find(target, 1)
-        try:
-            return self._find(source, 0), None
-        except InputError:
-            if self._exact(source, 1) is not None or len(self._called_so(source, 1)) == 1:
-                return None, self._find(source, 1)
-            raise
+        only_there = not self._names_one(source, 0) and self._names_one(source, 1)
+        return (None, self._find(source, 1)) if only_there else (self._find(source, 0), None)
+
+    def _names_one(self, text: str, side: int) -> bool:
+        return self._exact(text, side) is not None or len(self._called_so(text, side)) == 1
 
     def _exact(self, text: str, side: int) -> int | None:
         found = self.numbers[side].get(text)

@@ -20,6 +20,7 @@ ALIGNMENTS = {  # by format; alignment.tsv is always written
 USUAL_FORMATS = ("sssom", "nt")
 REVIEW = "alignment.review.tsv"
 GROUNDS = "grounds.safetensors"
+REPORT = "report.html"
 RESULTS = {  # what a finished run leaves, and what it is
     "alignment.tsv": "the links with confidence",
     "alignment.sssom.tsv": "the same as SSSOM",
@@ -36,6 +37,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     GROUNDS: "what confidence was computed from, for `emea explain`",
     "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
+    REPORT: "a page about all of this, to open in a browser",
 }
 RECORDS = {  # what a run writes as it goes on
     "rounds.jsonl": "what each round found",

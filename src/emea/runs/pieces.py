@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from emea.analysis.bars import Bars
 from emea.analysis.explanation import Part
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The pieces that speak for a pair, the strongest first, and the log-odds of its confidence without some of them,
+    computed anew."""
+
+    texts: tuple[str, ...]
+    without: Callable[[Collection[int]], float]
 
 
 class Pieces(ABC):
@@ -25,16 +35,16 @@ class Pieces(ABC):
         """The log-odds of a pair's confidence as a sum."""
 
     @abstractmethod
+    def log_odds(self, source: int, target: int) -> float:
+        """The same without taking it apart."""
+
+    @abstractmethod
     def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
         """One line about a group of a pair's evidence, its share, and its parts, which add up to it."""
 
     @abstractmethod
-    def evidence(self, source: int, target: int) -> list[str]:
-        """The pieces that speak for a pair, the strongest first."""
-
-    @abstractmethod
-    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
-        """Log-odds of the confidence without some of these pieces, computed anew."""
+    def evidence(self, source: int, target: int) -> Evidence:
+        """What speaks for a pair, and what is left without it."""
 
 
 def scaled(parts: Sequence[tuple[Part, float]], log_odds: float) -> tuple[Part, ...]:

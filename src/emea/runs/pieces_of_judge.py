@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from emea.analysis.bars import CALIBRATION, NONE, RIVALS, Bars
 from emea.analysis.explanation import Named, Part
 from emea.analysis.judged_bars import JudgedBars
-from emea.evidence.comparison import Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.prepared import Prepared
+from emea.evidence.similarity import Similarity
 from emea.method.grounds import Grounds, Judged
 from emea.method.mixture import competing
-from emea.method.support import Support
+from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
-from emea.runs.pieces import Pieces, scaled
-from emea.runs.wording import counted, raw_text, readable
+from emea.runs.pieces import Evidence, Pieces, scaled
+from emea.runs.wording import counted, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
 NEAREST = 30  # candidates of an entity that are compared with each other
+LATEST = 100  # comparisons that are remembered
 LEAST = 1e-9  # log-odds that are worth a part
 
 
@@ -36,6 +37,7 @@ class JudgedPieces(Pieces):
     ) -> None:
         self.judged, self.prepared, self.settings, self.finder = judged, prepared, settings, finder
         self.grounds, self.sums = grounds, JudgedBars(grounds, judged)
+        self._compared = lru_cache(maxsize=LATEST)(self._most_similar)  # asked for group by group
 
     def known(self, source: int, target: int) -> bool:
         """Whether the pair was judged."""
@@ -43,7 +45,7 @@ class JudgedPieces(Pieces):
 
     def candidates(self, entity: int, *, swapped: bool = False) -> list[int]:
         """Those that were judged, the likeliest first."""
-        rows = np.flatnonzero(self.judged.pairs[:, int(swapped)] == entity)
+        rows = self.sums.rows(entity, int(swapped))
         best = rows[np.argsort(-self.sums.said[rows].sum(1), kind="stable")[:NEAREST]]
         others: list[int] = self.judged.pairs[best, 1 - int(swapped)].tolist()
         return others
@@ -52,36 +54,49 @@ class JudgedPieces(Pieces):
         """Values, neighbours, structure, types, none, rivals, calibration."""
         return self.sums.of(self.sums.row(source, target))
 
+    def log_odds(self, source: int, target: int) -> float:
+        """Of the confidence."""
+        return self.sums.log_odds(self.sums.row(source, target))
+
     def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
         """In words."""
         row = self.sums.row(source, target)
-        texts = {
-            STRUCTURE: "what encoder and rules believed, where values say little",
-            TYPES: self._kinds(source, target),
-            NONE: f"at random, one pair in {1 + math.exp(-self.judged.said[NONE][row]):,.0f} would be right",
-            RIVALS: "how the other candidates of the two entities compare",
-            CALIBRATION: f"no such link is given more than {self.judged.ceiling[row]:g}, or less than .0001",
-        }
         if group == VALUES:
             parts = self._field_parts(row, log_odds)
-            return "names and other values", log_odds, parts
+            return (counted(len(parts), "comparison") if parts else "names and other values"), log_odds, parts
         if group == NEIGHBOURS:
             parts = self._neighbour_parts(source, target, log_odds)
             return (counted(len(parts), "linked neighbour") if parts else "linked neighbours"), log_odds, parts
+        if group == TYPES:
+            return self._kinds(source, target), log_odds, ()
+        texts = {
+            STRUCTURE: "what encoder and rules believed, where values say little",
+            NONE: f"at random, one pair in {1 + math.exp(-self.judged.said[NONE][row]):,.0f} would be right",
+            RIVALS: "how the other candidates of the two entities compare",
+            CALIBRATION: self._limit(row),
+        }
         return texts.get(group, group), log_odds, ()
 
-    def evidence(self, source: int, target: int) -> list[str]:
-        """Fields and kinds of evidence that speak for the pair."""
-        return [text for text, _, _ in self._speaking(source, target)]
+    def _limit(self, row: int) -> str:
+        """What a pair's confidence does not exceed."""
+        most, ceiling = float(self.judged.most[row]), float(self.judged.ceiling[row])
+        if most < ceiling:
+            return f"values say so little that it gets no more than encoder and rules believed: {most:.3f}"
+        return f"no such link is given more than {ceiling:g}, or less than .0001"
 
-    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
-        """With what the values say together computed anew."""
+    def evidence(self, source: int, target: int) -> Evidence:
+        """Fields and kinds of evidence that speak for the pair; without some, what the values say together is computed
+        anew."""
         row, speaking = self.sums.row(source, target), self._speaking(source, target)
-        fields = frozenset(speaking[place][1] for place in taken if isinstance(speaking[place][1], int))
-        changed = {str(speaking[place][1]): 0.0 for place in taken if isinstance(speaking[place][1], str)}
-        if fields:
-            changed[VALUES] = self.sums.values(row, frozenset(map(int, fields)))
-        return self.sums.of(row, changed).log_odds
+
+        def without(taken: Collection[int]) -> float:
+            fields = frozenset(speaking[place][1] for place in taken if isinstance(speaking[place][1], int))
+            changed = {str(speaking[place][1]): 0.0 for place in taken if isinstance(speaking[place][1], str)}
+            if fields:
+                changed[VALUES] = self.sums.values(row, frozenset(map(int, fields)))
+            return self.sums.log_odds(row, changed)
+
+        return Evidence(tuple(text for text, _, _ in speaking), without)
 
     def _speaking(self, source: int, target: int) -> list[tuple[str, int | str, float]]:
         """Text, field or kind of evidence, and what it says."""
@@ -90,7 +105,7 @@ class JudgedPieces(Pieces):
         found: list[tuple[str, int | str, float]] = [
             (self._field_text(row, field), field, said) for field, said in fields if said > 0
         ]
-        names = {NEIGHBOURS: "linked neighbours", STRUCTURE: "what encoder and rules believed", TYPES: "kinds that fit"}
+        names = {NEIGHBOURS: "linked neighbours", STRUCTURE: "what encoder and rules believed", TYPES: "types that fit"}
         for name, text in names.items():
             said = float(self.judged.said[name][row])
             found += [(text, name, said)] if said > 0 else []
@@ -108,8 +123,20 @@ class JudgedPieces(Pieces):
         return source, target
 
     @cached_property
-    def _comparison(self) -> Comparison | None:
-        return Comparison(*self._described) if self._described else None
+    def _held(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows of the values of each side by entity, and where those of each entity begin."""
+        assert self._described is not None
+        return [
+            (
+                np.argsort(side.values.entity, kind="stable"),
+                np.append(0, np.cumsum(np.bincount(side.values.entity, minlength=len(side.linkable)))),
+            )
+            for side in self._described
+        ]
+
+    @cached_property
+    def _similarity(self) -> Similarity | None:
+        return Similarity(*(side.values.forms for side in self._described)) if self._described else None
 
     def _field_parts(self, row: int, log_odds: float) -> tuple[Part, ...]:
         """The fields' shares; what is over or missing is that fields are not independent."""
@@ -148,29 +175,29 @@ class JudgedPieces(Pieces):
         compared = self._compared(row, field)
         return compared.text if compared is not None else f"field {field + 1}"
 
-    def _compared(self, row: int, field: int) -> _Compared | None:
+    def _most_similar(self, row: int, field: int) -> _Compared | None:
         """The most similar values of a pair in a field."""
-        if self._described is None or self._comparison is None or self.prepared is None:
+        if self._described is None or self._similarity is None or self.finder.called is None:
             return None
-        held = []
+        held: list[np.ndarray] = []
         for side, entity, group in zip(
             self._described, self.judged.pairs[row], (self.judged.fields.source, self.judged.fields.target), strict=True
         ):
-            own = np.flatnonzero(side.values.entity == entity)
+            order, start = self._held[len(held)]
+            own = order[start[entity] : start[entity + 1]]
             held.append(own[group[side.values.attribute[own]] == field])
         if not all(map(len, held)):
             return None
         one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         first, second = self._described
-        alike = self._comparison.similarity(first.values.value[one], second.values.value[other])
+        alike = self._similarity(np.stack([first.values.value[one], second.values.value[other]], 1))
         best = int(alike.argmax())
-        given = self.prepared.given
         texts = [
-            raw_text(graph, side.values, int(entity), int(side.values.value[place]))
-            for graph, side, entity, place in zip(
-                (given.source, given.target),
+            called.value(entity, side.values.forms[side.values.value[place]])
+            for called, side, entity, place in zip(
+                self.finder.called,
                 self._described,
-                self.judged.pairs[row],
+                self.judged.pairs[row].tolist(),
                 (one[best], other[best]),
                 strict=True,
             )
@@ -194,16 +221,17 @@ class JudgedPieces(Pieces):
         assert self._support is not None and self._described is not None  # noqa: PT018
         mirrored = self.judged.mirrored
         pair = np.array([target, source] if mirrored else [source, target])
-        for near, other, relation, back, weight, said in self._support.pieces(pair, self._probability):
+        for near, other, relation, back, weight, said in self._support.pieces(pair, self._known_links):
             one, another = (other, near) if mirrored else (near, other)
             number, number_back = (back, relation) if mirrored else (relation, back)
             names = [self._relation(place, each) for place, each in enumerate((number, number_back))]
             labels = self.finder.label(0, one), self.finder.label(1, another)
             same = labels[0] if labels[0] == labels[1] else f"{labels[0]} / {labels[1]}"
-            both = names[0][0] if names[0] == names[1] else f"{names[0][0]} / {names[1][0]}"
+            shown = [followed(name, back=turned) for name, turned in names]
+            both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
             yield (
                 Part(
-                    f"both {both} → {same} ({weight:.2f})",
+                    f"in both: {both} → {same} ({weight:.2f})",
                     0.0,
                     Named(self.finder.kept.names[0][one], labels[0]),
                     Named(self.finder.kept.names[1][another], labels[1]),
@@ -229,19 +257,20 @@ class JudgedPieces(Pieces):
         return Support(*sides, self.judged.pairs[:, ::-1] if self.judged.mirrored else self.judged.pairs)
 
     @cached_property
-    def _probability(self) -> np.ndarray:
-        """Of the judged pairs."""
+    def _known_links(self) -> Linked | None:
+        """What support comes from: the judged pairs that are probable."""
+        assert self._support is not None
         odds, sizes = self.sums.said.sum(1), (len(self.finder.kept.names[0]), len(self.finder.kept.names[1]))
-        return competing(self.judged.pairs, odds, sizes, self.grounds.competition)
+        return self._support.linked(competing(self.judged.pairs, odds, sizes, self.grounds.competition))
 
     def _kinds(self, source: int, target: int) -> str:
         if self._described is None:
-            return "what kinds of things the two are"
+            return "the types of the two"
         names = []
         for side, entity in zip(self._described, (source, target), strict=True):
             kind = int(side.kind[entity])
-            names.append(readable(side.kinds[kind]) if kind >= 0 else "no kind")
-        return f"kinds of the two: {names[0]} and {names[1]}"
+            names.append(readable(side.kinds[kind]) if kind >= 0 else "unknown")
+        return f"both are of type {names[0]}" if names[0] == names[1] else f"types {names[0]} and {names[1]}"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -16,8 +16,8 @@ from emea.evidence.prepared import Prepared
 from emea.kernels.joins import Edges
 from emea.method.grounds import Grounds
 from emea.runs.finding import Finder
-from emea.runs.pieces import Pieces, scaled
-from emea.runs.wording import counted
+from emea.runs.pieces import Evidence, Pieces, scaled
+from emea.runs.wording import counted, followed
 from emea.settings import Settings
 
 NEAREST = 30  # candidates of an entity that are compared with each other
@@ -53,6 +53,10 @@ class LoopPieces(Pieces):
         """Encoder, rules, none, rivals, calibration."""
         return self.sums.of(source, target)
 
+    def log_odds(self, source: int, target: int) -> float:
+        """Of the confidence."""
+        return self.sums.log_odds(source, target, {})
+
     def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
         """In words."""
         if group in self.grounds.rules:
@@ -67,27 +71,25 @@ class LoopPieces(Pieces):
         }
         return texts[group], log_odds, ()
 
-    def evidence(self, source: int, target: int) -> list[str]:
-        """What the rules found, then the encoder."""
-        return [*(self._part(each).text for _, _, each in self._ordered(source, target)), ENCODED]
+    def evidence(self, source: int, target: int) -> Evidence:
+        """What the rules found, then the encoder; without some, the factors of the rules are computed anew."""
+        grounded = self.grounded(source, target)
+        ordered = strongest(grounded)
+        row, other = self.sums.sides[0].near.row(source, target), self.sums.sides[1].near.row(target, source)
 
-    def without(self, source: int, target: int, taken: Sequence[int]) -> float:
-        """With the factors of the rules computed anew."""
-        removed, ordered = defaultdict[str, set[int]](set), self._ordered(source, target)
-        for place in taken:
-            if place < len(ordered):
-                removed[ordered[place][0]].add(ordered[place][1])
-        changed = {}
-        for name, numbers in removed.items():
-            grounded = self._grounded(name, source, target)
-            assert grounded is not None
-            whole = grounded.factor(())
-            left = grounded.factor(numbers) / whole if whole else 0.0
-            row = self.sums.sides[0].near.row(source, target)
-            other = self.sums.sides[1].near.row(target, source)
-            sides = self.grounds.rules[name]
-            changed[name] = (float(sides[0][row]) * left, float(sides[1][other]) * left)
-        return self.sums.log_odds(source, target, changed, silent=(ENCODER,) if len(ordered) in taken else ())
+        def without(taken: Collection[int]) -> float:
+            removed = defaultdict[str, set[int]](set)
+            for place in taken:
+                if place < len(ordered):
+                    removed[ordered[place][0]].add(ordered[place][1])
+            changed = {}
+            for name, numbers in removed.items():
+                whole, sides = grounded[name].factor(()), self.grounds.rules[name]
+                left = grounded[name].factor(numbers) / whole if whole else 0.0
+                changed[name] = (float(sides[0][row]) * left, float(sides[1][other]) * left)
+            return self.sums.log_odds(source, target, changed, silent=(ENCODER,) if len(ordered) in taken else ())
+
+        return Evidence((*(self._part(each).text for _, _, each in ordered), ENCODED), without)
 
     def illustration(self, source: int, target: int) -> tuple[str, ...]:
         """Labelled pairs of entities that are within two steps of both: what an encoder can know a pair by."""
@@ -100,7 +102,7 @@ class LoopPieces(Pieces):
                 if other in reached[1]:
                     text = f"{self.finder.label(0, one)} ↔ {self.finder.label(1, other)} ({belief:.2f}), "
                     away = steps + reached[1][other]
-                    found.append((away, -belief, text + f"{steps} and {reached[1][other]} steps away"))
+                    found.append((away, -belief, text + _away(steps, reached[1][other])))
         return tuple(text for _, _, text in sorted(found)[:SHOWN])
 
     def _within_two(self, place: int, entity: int) -> dict[int, int]:
@@ -147,19 +149,14 @@ class LoopPieces(Pieces):
                 found[name] = plugin(self.prepared.graphs, own, torch.device("cpu")).grounds(self.grounds.asked)
         return found
 
+    def grounded(self, source: int, target: int) -> dict[str, Grounded]:
+        """The factors of a pair by rule, taken apart as far as the rules can."""
+        found = {name: self._grounded(name, source, target) for name in self.grounds.rules}
+        return {name: each for name, each in found.items() if each is not None}
+
     def _grounded(self, rule: str, source: int, target: int) -> Grounded | None:
         taken_apart = self._rules.get(rule)
         return taken_apart(source, target) if taken_apart is not None else None
-
-    def _ordered(self, source: int, target: int) -> list[tuple[str, int, Ground]]:
-        """The pieces that speak for a pair: rule, number, piece; the strongest first."""
-        found = []
-        for name in self.grounds.rules:
-            grounded = self._grounded(name, source, target)
-            found += [
-                (name, number, each) for number, each in enumerate(grounded.pieces if grounded else ()) if each.said > 0
-            ]
-        return sorted(found, key=lambda each: -each[2].said)
 
     def _rule_text(self, name: str, parts: Sequence[Part]) -> str:
         if name == "paris":
@@ -178,16 +175,13 @@ class LoopPieces(Pieces):
             side.relation(number) for side, number in ((one, piece.source_relation), (other, piece.target_relation))
         )
         ends = one.label(piece.source), other.label(piece.target)
-        shown = [
-            f"{'is ' if turned else ''}{name}{' of' if turned else ''}"
-            for name, turned in ((relation, back), (target_relation, target_back))
-        ]
+        shown = [followed(relation, back=back), followed(target_relation, back=target_back)]
         both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
         values = one.is_value(piece.source)
         same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
         sure = "" if values and piece.belief >= 1 else f" ({piece.belief:.2f})"
         return Part(
-            f"both {both} → {same}{sure}, relations alike {piece.relations:.2f}",
+            f"in both: {both} → {same}{sure}, relations alike {piece.relations:.2f}",
             0.0,
             Named(one.name(piece.source), ends[0]),
             Named(other.name(piece.target), ends[1]),
@@ -215,3 +209,19 @@ class LoopPieces(Pieces):
             target_attribute=shown[1],
             similarity=piece.belief,
         )
+
+
+def strongest(grounded: Mapping[str, Grounded]) -> list[tuple[str, int, Ground]]:
+    """The pieces that speak for a pair: rule, number, piece; the strongest first."""
+    found = [
+        (name, number, piece)
+        for name, each in grounded.items()
+        for number, piece in enumerate(each.pieces)
+        if piece.said > 0
+    ]
+    return sorted(found, key=lambda each: -each[2].said)
+
+
+def _away(source: int, target: int) -> str:
+    steps = "1 step" if source == 1 else f"{source} steps"
+    return f"{steps} from both" if source == target else f"{steps} from the source, {target} from the target"

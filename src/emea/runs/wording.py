@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from emea.data import Graph
 from emea.evidence.prepared import Prepared, ValuedGraph
-from emea.evidence.values import Values, normal_form
-from emea.formats._labels import labels, last_parts
+from emea.evidence.values import normal_form
+from emea.formats._labels import labels, last_part, last_parts
 
 SHOWN = 80  # characters of a value
 
@@ -53,6 +53,22 @@ class Called:
         backwards, own = divmod(number, len(self._relations))
         return self._relations[own], bool(backwards)
 
+    def value(self, entity: int, form: str) -> str:
+        """A value of an entity, given in normal form, as the graph has it; in that form where it is not its own."""
+        order, held, texts = self._literals
+        first, last = np.searchsorted(held, [entity, entity + 1])
+        for text in texts.take(pa.array(order[first:last])).to_pylist():
+            if normal_form(text) == form:
+                return shortened(text)
+        return shortened(form[2:])
+
+    @cached_property
+    def _literals(self) -> tuple[np.ndarray, np.ndarray, pa.Array]:
+        """Rows of the values by entity, the entity of each of these, and the values."""
+        entity = self.graph.literals["entity"].to_numpy()
+        order = np.argsort(entity, kind="stable")
+        return order, entity[order], self.graph.literals["value"]
+
 
 def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:
     """Of the source graph, and of the target graph."""
@@ -69,8 +85,16 @@ def usual_languages() -> tuple[str, ...]:
 
 def readable(name: str) -> str:
     """The last part of a name with spaces for underscores."""
-    last = str(last_parts(pa.array([name], pa.large_string()))[0].as_py())
-    return last.replace("_", " ").strip() or name
+    return last_part(name).replace("_", " ").strip() or name
+
+
+def followed(relation: str, *, back: bool) -> str:
+    """A relation as it is followed from an entity.
+
+    >>> followed("capital", back=True)
+    'is capital of'
+    """
+    return f"is {relation} of" if back else relation
 
 
 def counted(number: int, noun: str) -> str:
@@ -85,14 +109,3 @@ def counted(number: int, noun: str) -> str:
 def shortened(text: str) -> str:
     """The text, cut where it is long."""
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def raw_text(graph: Graph, values: Values, entity: int, form: int) -> str:
-    """A value of an entity as its graph has it; where it is not its own, in normal form."""
-    wanted = values.forms[form]
-    table = graph.literals
-    rows = np.flatnonzero(table["entity"].to_numpy() == entity)
-    for text in table["value"].take(pa.array(rows)).to_pylist():
-        if normal_form(text) == wanted:
-            return shortened(text)
-    return shortened(wanted[2:])

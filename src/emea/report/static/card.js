@@ -2,18 +2,6 @@
 // Takes an explanation as JSON and returns an element; needs nothing but the browser. Labels become text, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const GROUPS = {
-  encoder: "Similar structure",
-  paris: "Equal neighbours",
-  disagreement: "Conflicting values",
-  values: "Names and values",
-  neighbours: "Neighbours",
-  types: "Types",
-  structure: "Structure",
-  none: "No counterpart at all",
-  rivals: "Rivals",
-  calibration: "Calibration",
-};
 const MARKS = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]; // confidences on the axis
 
 export function element(tag, attributes = {}, ...children) {
@@ -55,8 +43,14 @@ export function sure(confidence) {
   return (Math.floor(confidence * 1000 + 1e-9) / 1000).toFixed(3);
 }
 
-export function groupName(name) {
-  return GROUPS[name] ?? name;
+/** What a group of evidence is called. */
+export function groupTitle(group) {
+  return group.title ?? group.name;
+}
+
+/** A confidence within a sentence. */
+function sureOf(confidence) {
+  return confidence < 0.001 ? "less than 0.001" : sure(confidence);
 }
 
 function signed(value) {
@@ -80,7 +74,7 @@ export function card(explanation) {
   );
 }
 
-function heading({ source, target, source_label, target_label, confidence, status, saturated }) {
+function heading({ source, target, source_label, target_label, confidence, status, saturated, notes = [] }) {
   const ends = [
     element("dt", {}, "source"),
     element("dd", {}, label(called(source, source_label)), " ", element("small", {}, named(source))),
@@ -92,8 +86,9 @@ function heading({ source, target, source_label, target_label, confidence, statu
     );
   }
   const told = [`confidence ${sure(confidence)}`, status];
-  if (saturated) told.push("saturated: more evidence would hardly change it");
-  return element("header", {}, element("dl", {}, ends), element("p", {}, told.filter(Boolean).join(" · ")));
+  if (saturated) told.push("as sure as the method can be");
+  const lines = [told.filter(Boolean).join(" · "), ...notes];
+  return element("header", {}, element("dl", {}, ends), lines.map((line) => element("p", {}, label(line))));
 }
 
 /** Each group of evidence as a bar that begins where the one before it ends; the last end is the confidence. */
@@ -106,7 +101,7 @@ function waterfall({ base = 0, groups = [], log_odds, confidence }) {
   const place = (value) => (100 * (value - low)) / (high - low);
   const rows = steps.map((step, number) => {
     const bar = between(place(ends[number]), place(ends[number + 1]), step.log_odds, place(0));
-    const title = number ? groupName(step.name) : "Before any evidence";
+    const title = number ? groupTitle(step) : "Before any evidence";
     return element(
       "li",
       {},
@@ -134,7 +129,9 @@ function between(from, to, value, zero) {
     "svg",
     { "aria-hidden": "true", height: 18 },
     drawing("line", { x1: `${zero}%`, x2: `${zero}%`, y1: 0, y2: "100%", class: "zero" }),
-    drawing("rect", { x: `${left}%`, width: `${Math.max(Math.abs(to - from), 0.4)}%`, y: 3, height: 12, class: kind }),
+    Math.abs(value) < 0.005
+      ? null
+      : drawing("rect", { x: `${left}%`, width: `${Math.max(Math.abs(to - from), 0.4)}%`, y: 3, height: 12, class: kind }),
   );
 }
 
@@ -159,7 +156,7 @@ function axis(place, low, high, end) {
 }
 
 function reasons({ text, parts = [] }) {
-  if (parts.length < 2) return element("p", { class: "reason" }, label(text || parts[0]?.text || ""));
+  if (parts.length < 2) return element("p", { class: "reason" }, label(parts[0]?.text ?? text ?? ""));
   const items = parts.map((part) =>
     element("li", {}, label(part.text ?? ""), " ", element("span", { class: "number" }, signed(part.log_odds))),
   );
@@ -169,7 +166,13 @@ function reasons({ text, parts = [] }) {
 
 function relation(name, inverse) {
   if (!name) return null;
-  return element("small", {}, inverse ? "is " : "", label(called(name)), inverse ? " of" : "");
+  return element("small", {}, inverse ? "is " : "", words(called(name)), inverse ? " of" : "");
+}
+
+/** A name that may be broken between its words: spokenLanguage, official_name. */
+function words(text) {
+  const pieces = text.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=[_-])/u);
+  return element("bdi", { dir: "auto", class: "words" }, pieces.flatMap((piece, number) => (number ? [element("wbr"), piece] : [piece])));
 }
 
 /** The neighbours of both entities side by side; those taken for the same are joined by a line. */
@@ -187,7 +190,7 @@ function neighbours(parts) {
       element("td", { class: "number" }, signed(part.log_odds)),
     );
   });
-  return panel("Neighbours", ["of the source", "the same?", "of the target", "log-odds"], rows);
+  return panel("Neighbours", ["of the source", "probably the same", "of the target", "log-odds"], rows);
 }
 
 function joint(part, most) {
@@ -195,7 +198,7 @@ function joint(part, most) {
   const width = 1 + (5 * Math.abs(part.log_odds)) / most;
   const line = drawing("line", { x1: 0, x2: "100%", y1: 7, y2: 7, class: kind, "stroke-width": width.toFixed(1) });
   const picture = drawing("svg", { "aria-hidden": "true", height: 14 }, line);
-  return [picture, element("small", {}, part.belief == null ? "taken for the same" : `with ${sure(part.belief)}`)];
+  return [picture, element("small", {}, part.belief == null ? "yes" : part.belief.toFixed(2))];
 }
 
 function end(neighbour, name, inverse) {
@@ -226,7 +229,7 @@ function alike(similarity) {
 
 function value(text, attribute) {
   if (text == null) return element("td", {}, "–");
-  return element("td", {}, label(text), attribute ? element("small", {}, label(called(attribute))) : null);
+  return element("td", {}, label(text), attribute ? element("small", {}, words(called(attribute))) : null);
 }
 
 function panel(title, columns, rows) {
@@ -246,34 +249,36 @@ function illustrated(texts) {
   return element(
     "section",
     {},
-    element("h3", {}, "What the structure may have seen (an illustration, not a reason)"),
+    element("h3", {}, "Labelled pairs near both (an illustration, not a proof)"),
     element("ul", {}, items),
   );
 }
 
 function withoutThese({ kind, parts = [], threshold, confidence }) {
-  const told = `Without ${parts.length === 1 ? "this" : `these ${parts.length}`}, the confidence would be ${sure(confidence)}, below ${threshold} (${kind}):`;
+  const told = `Without ${parts.length === 1 ? "this" : `these ${parts.length}`}, the confidence would be ${sureOf(confidence)}, below the threshold of ${threshold} (${kind}):`;
   const items = parts.map((text) => element("li", {}, label(text)));
   return element("section", {}, element("h3", {}, "What the link depends on"), element("p", {}, told), element("ul", {}, items));
 }
 
 /** Both candidates, group by group. */
 function whyNot(explanation, rival) {
-  const names = [...new Set([...explanation.groups, ...(rival.groups ?? [])].map((group) => group.name))];
+  const titles = new Map([...explanation.groups, ...(rival.groups ?? [])].map((group) => [group.name, groupTitle(group)]));
   const of = (side, name) => (side.groups ?? []).filter((group) => group.name === name).reduce((sum, group) => sum + group.log_odds, 0);
   const lines = [["Before any evidence", explanation.base ?? 0, rival.base ?? 0]];
-  for (const name of names) lines.push([groupName(name), of(explanation, name), of(rival, name)]);
+  for (const [name, title] of titles) lines.push([title, of(explanation, name), of(rival, name)]);
   lines.push(["Together", explanation.log_odds, rival.log_odds]);
+  const most = Math.max(...lines.flatMap(([, mine, its]) => [Math.abs(mine), Math.abs(its)]), 1e-9);
   const rows = lines.map(([title, mine, its], number) =>
     element(
       "tr",
       { class: number === lines.length - 1 ? "total" : null },
       element("th", { scope: "row" }, label(title)),
+      element("td", { class: "both" }, both(mine, its, most)),
       [mine, its, mine - its].map((odds) => element("td", { class: "number" }, signed(odds))),
     ),
   );
-  const head = ["", "this link", "runner-up", "difference"].map((text, number) =>
-    number ? element("th", { scope: "col", class: "number" }, text) : element("td", {}),
+  const head = ["", "link above, runner-up below", "this link", "runner-up", "difference"].map((text, number) =>
+    number ? element("th", { scope: "col", class: number > 1 ? "number" : "both" }, text) : element("td", {}),
   );
   const table = element(
     "table",
@@ -285,8 +290,18 @@ function whyNot(explanation, rival) {
   return element(
     "section",
     {},
-    element("h3", {}, "Why not the runner-up?"),
-    element("p", {}, named(rival.target, called(rival.target, rival.target_label)), ` has a confidence of ${sure(rival.confidence)}.`),
+    element("h3", {}, rival.confidence > explanation.confidence ? "Another candidate fits better" : "Why not the runner-up?"),
+    element("p", {}, named(rival.target, called(rival.target, rival.target_label)), ` has a confidence of ${sureOf(rival.confidence)}.`),
     table,
   );
+}
+
+/** Two bars from the middle: to the right for, to the left against. */
+function both(mine, its, most) {
+  const bar = (value, y) => {
+    const width = (50 * Math.abs(value)) / most;
+    return drawing("rect", { x: `${value < 0 ? 50 - width : 50}%`, width: `${width}%`, y, height: 6, class: value < 0 ? "against" : "for" });
+  };
+  const middle = drawing("line", { x1: "50%", x2: "50%", y1: 0, y2: "100%", class: "zero" });
+  return drawing("svg", { "aria-hidden": "true", height: 20 }, middle, bar(mine, 2), bar(its, 12));
 }

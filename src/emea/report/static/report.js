@@ -1,5 +1,5 @@
 // The table of links of a report: search, filters, order, and the card of each link. One page of rows is shown at a time.
-import { card, called, drawing, element, groupName, label, named, sure } from "./card.js";
+import { card, called, drawing, element, groupTitle, label, named, sure } from "./card.js";
 
 const PAGE = 100; // rows
 const LEAST = 0.05; // log-odds from which a group of evidence is said to speak
@@ -67,7 +67,7 @@ function start(data) {
     const groups = link.explanation?.groups ?? [];
     link.supporting = groups.filter((group) => group.log_odds >= LEAST).sort((one, other) => other.log_odds - one.log_odds);
     link.opposing = groups.filter((group) => group.log_odds <= -LEAST);
-    link.evidence = link.supporting.slice(0, 2).map((group) => groupName(group.name)).join(" · ");
+    link.evidence = link.supporting.slice(0, 2).map(groupTitle).join(" · ");
     return link;
   });
   const state = { query: "", type: "", least: 0, most: 1, evidence: "", verdict: "", order: "confidence", down: false, page: 0 };
@@ -148,11 +148,12 @@ function controls(rows, state, update, data) {
       update();
     }, 120);
   });
-  const groups = [...new Set(rows.flatMap((link) => (link.explanation?.groups ?? []).map((group) => group.name)))];
+  const titles = new Map(rows.flatMap((link) => (link.explanation?.groups ?? []).map((group) => [group.name, groupTitle(group)])));
+  const groups = [...titles];
   const evidence = [
     ["", "any"],
-    ...groups.map((name) => [`for\t${name}`, `${groupName(name)}: for it`]),
-    ...groups.map((name) => [`against\t${name}`, `${groupName(name)}: against it`]),
+    ...groups.map(([name, title]) => [`for\t${name}`, `${title}: for it`]),
+    ...groups.map(([name, title]) => [`against\t${name}`, `${title}: against it`]),
     ["none\t", "not explained here"],
   ];
   const types = [...new Set(rows.flatMap((link) => link.types))].sort();
@@ -177,7 +178,8 @@ function controls(rows, state, update, data) {
 
 /** Evidence is a column only where links are explained. */
 function shownColumns(data) {
-  return COLUMNS.filter(([name]) => name !== "evidence" || Object.keys(data.explanations).length);
+  const empty = { type: !data.types.some(Boolean), evidence: !Object.keys(data.explanations).length };
+  return COLUMNS.filter(([name]) => !empty[name]);
 }
 
 function outline(view, state, data, update) {
@@ -242,6 +244,7 @@ function tableRow(link, data) {
     { type: "button", class: "open", "aria-expanded": "false", "aria-label": `Explain ${titles[0]} ↔ ${titles[1]}` },
     element("span", { "aria-hidden": "true" }, "▸"),
   );
+  const columns = new Set(shownColumns(data).map(([name]) => name));
   const cell = (name, ...content) => element("td", { role: "cell", class: name }, content);
   const entity = (title, name) => [label(title, { class: "title" }), element("small", { class: "iri" }, named(name))];
   const evidence = link.explanation ? label(link.evidence || "none") : element("span", { class: "quiet" }, "not explained here");
@@ -251,8 +254,8 @@ function tableRow(link, data) {
     cell("source", element("div", { class: "entity" }, button, element("div", {}, entity(titles[0], link.source)))),
     cell("target", entity(titles[1], link.target)),
     cell("confidence", meter(link.confidence), element("span", { class: "number" }, sure(link.confidence))),
-    cell("type", link.type ? label(link.type) : element("span", { class: "quiet" }, "–")),
-    shownColumns(data).length === COLUMNS.length ? cell("evidence", evidence) : null,
+    columns.has("type") ? cell("type", link.type ? label(link.type) : element("span", { class: "quiet" }, "–")) : null,
+    columns.has("evidence") ? cell("evidence", evidence) : null,
     data.verdict ? cell("verdict", VERDICTS[link.verdict]) : null,
   );
   button.addEventListener("click", () => toggle(button, made, link));

@@ -83,6 +83,7 @@ def test_graphs_are_read_again_where_they_are(linked: Path) -> None:
     assert re.search(r"a\.ttl types City 6 no type 2 relations", told)
     assert re.search(r"City 1 1", told), "the city without counterpart, by type"
     assert "The same again: emea align --config" in told
+    assert not re.search(r"<th[^>]*></th>", (linked / "report.html").read_text(encoding="utf-8"))
 
 
 def test_labels_are_in_the_language_asked_for(linked: Path) -> None:

@@ -49,7 +49,10 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[Content, ...]], caption: s
     """A table whose last `numbers` columns are numbers; the first cell of a row names the row."""
     first = len(head) - numbers
     kinds = ["number" if column >= first else None for column in range(len(head))]
-    top = h("tr", *(h("th", text, scope="col", class_=kind) for text, kind in zip(head, kinds, strict=True)))
+    heads = [
+        h("th", text, scope="col", class_=kind) if text else h("td") for text, kind in zip(head, kinds, strict=True)
+    ]  # a header without text has nothing to say to those who cannot see it
+    top = h("tr", *heads)
     body = []
     for row in rows:
         cells = [h("td", cell, class_=kind) for cell, kind in zip(row[1:], kinds[1:], strict=True)]

@@ -141,7 +141,7 @@ function axis(place, low, high, end) {
   const shown = [];
   for (const [share, odds] of marks) {
     const at = place(odds);
-    if (odds > low && odds < high && at > 4 && at < 94 && (!shown.length || at - shown.at(-1).at > 11)) shown.push({ share, at });
+    if (odds > low && odds < high && at > 4 && at < 94 && (!shown.length || at - shown.at(-1).at > 14)) shown.push({ share, at });
   }
   return drawing(
     "svg",
@@ -166,12 +166,12 @@ function reasons({ text, parts = [] }) {
 
 function relation(name, inverse) {
   if (!name) return null;
-  return element("small", {}, inverse ? "is " : "", words(called(name)), inverse ? " of" : "");
+  return element("small", {}, inverse ? "is " : "", words(name), inverse ? " of" : "");
 }
 
-/** A name that may be broken between its words: spokenLanguage, official_name. */
-function words(text) {
-  const pieces = text.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=[_-])/u);
+/** The name of a relation, which may be broken between its words: spokenLanguage, official_name. */
+function words(name) {
+  const pieces = (name.includes("://") ? called(name) : name).split(/(?<=\p{Ll})(?=\p{Lu})|(?<=[_-])/u);
   return element("bdi", { dir: "auto", class: "words" }, pieces.flatMap((piece, number) => (number ? [element("wbr"), piece] : [piece])));
 }
 
@@ -190,7 +190,7 @@ function neighbours(parts) {
       element("td", { class: "number" }, signed(part.log_odds)),
     );
   });
-  return panel("Neighbours", ["of the source", "probably the same", "of the target", "log-odds"], rows);
+  return panel("Neighbours", ["of the source", "the same?", "of the target", "log-odds"], rows);
 }
 
 function joint(part, most) {
@@ -198,7 +198,7 @@ function joint(part, most) {
   const width = 1 + (5 * Math.abs(part.log_odds)) / most;
   const line = drawing("line", { x1: 0, x2: "100%", y1: 7, y2: 7, class: kind, "stroke-width": width.toFixed(1) });
   const picture = drawing("svg", { "aria-hidden": "true", height: 14 }, line);
-  return [picture, element("small", {}, part.belief == null ? "yes" : part.belief.toFixed(2))];
+  return [picture, element("small", {}, part.belief == null ? "yes" : `${part.belief.toFixed(2)} sure`)];
 }
 
 function end(neighbour, name, inverse) {
@@ -214,7 +214,7 @@ function values(parts) {
       "tr",
       {},
       value(part.source_value, part.source_attribute),
-      element("td", { class: "joint" }, element("small", {}, alike(part.similarity))),
+      element("td", { class: "joint" }, element("small", {}, alike(part))),
       value(part.target_value, part.target_attribute),
       element("td", { class: "number" }, signed(part.log_odds)),
     ),
@@ -222,14 +222,15 @@ function values(parts) {
   return panel("Names and values", ["of the source", "alike?", "of the target", "log-odds"], rows);
 }
 
-function alike(similarity) {
+function alike({ similarity, source_value: mine, target_value: its }) {
   if (similarity == null) return "compared";
-  return similarity >= 1 ? "equal" : `${Math.round(100 * similarity)} % alike`;
+  if (similarity >= 1) return mine === its ? "equal" : "same value";
+  return `${Math.min(99, Math.round(100 * similarity))} % alike`;
 }
 
 function value(text, attribute) {
   if (text == null) return element("td", {}, "–");
-  return element("td", {}, label(text), attribute ? element("small", {}, words(called(attribute))) : null);
+  return element("td", {}, label(text), attribute ? element("small", {}, words(attribute)) : null);
 }
 
 function panel(title, columns, rows) {

@@ -186,21 +186,15 @@ def test_what_if_agrees_with_the_rule_on_the_graph_without_these_triples(structu
     grounds, prepared = structural.outcome.grounds, structural.outcome.prepared
     assert grounds is not None
     explained = Explainer.of(structural.outcome).loop
-    checked, relations = 0, len(prepared.graphs.source.relations)
+    checked = 0
     for source, target, _ in list(zip(*map(list, _columns(structural.alignment)), strict=True))[::25]:
         ordered = strongest(explained.grounded(source, target))
         if not ordered:
             continue
-        piece = ordered[0][2]
-        one = (source, piece.source_relation, piece.source)
-        if piece.source_relation >= relations:
-            one = (piece.source, piece.source_relation - relations, source)
-        taken = [
-            place
-            for place, (_, _, each) in enumerate(ordered)
-            if (each.source, each.source_relation) == (piece.source, piece.source_relation)
-        ]
-        fewer = replace(prepared.graphs, source=without_triples(prepared.graphs.source, {one}))
+        near = ordered[0][1][0].source
+        gone = {tuple(each) for each in prepared.graphs.source.triples.tolist() if {each[0], each[2]} == {source, near}}
+        taken = [place for place, (_, pieces) in enumerate(ordered) if pieces[0].source == near]
+        fewer = replace(prepared.graphs, source=without_triples(prepared.graphs.source, gone))
         rule = PARIS(fewer, PARISSettings(), CPU)
         row = int(((grounds.asked.candidates.source == source) & (grounds.asked.candidates.target == target)).nonzero())
         factor = float(rule.factors(grounds.asked, None)[row])  # type: ignore[arg-type] - beliefs are enough

@@ -61,7 +61,8 @@ class LoopPieces(Pieces):
         """In words."""
         if group in self.grounds.rules:
             grounded = self._grounded(group, source, target)
-            parts = scaled([(self._part(each), each.said) for each in grounded.pieces], log_odds) if grounded else ()
+            bunches = together(grounded) if grounded else []
+            parts = scaled([(self._part(each), sum(piece.said for piece in each)) for each in bunches], log_odds)
             return self._rule_text(group, parts), log_odds, parts
         texts = {
             ENCODER: "similar positions in the two graphs, as the encoder sees them",
@@ -78,18 +79,20 @@ class LoopPieces(Pieces):
         row, other = self.sums.sides[0].near.row(source, target), self.sums.sides[1].near.row(target, source)
 
         def without(taken: Collection[int]) -> float:
-            removed = defaultdict[str, set[int]](set)
+            removed = defaultdict[str, set[Ground]](set)
             for place in taken:
                 if place < len(ordered):
-                    removed[ordered[place][0]].add(ordered[place][1])
+                    removed[ordered[place][0]] |= {*ordered[place][1]}
             changed = {}
-            for name, numbers in removed.items():
-                whole, sides = grounded[name].factor(()), self.grounds.rules[name]
-                left = grounded[name].factor(numbers) / whole if whole else 0.0
+            for name, gone in removed.items():
+                each, sides = grounded[name], self.grounds.rules[name]
+                whole = each.factor(())
+                numbers = {number for number, piece in enumerate(each.pieces) if piece in gone}
+                left = each.factor(numbers) / whole if whole else 0.0
                 changed[name] = (float(sides[0][row]) * left, float(sides[1][other]) * left)
             return self.sums.log_odds(source, target, changed, silent=(ENCODER,) if len(ordered) in taken else ())
 
-        return Evidence((*(self._part(each).text for _, _, each in ordered), ENCODED), without)
+        return Evidence((*(self._part(each).text for _, each in ordered), ENCODED), without)
 
     def illustration(self, source: int, target: int) -> tuple[str, ...]:
         """Labelled pairs of entities that are within two steps of both: what an encoder can know a pair by."""
@@ -165,10 +168,10 @@ class LoopPieces(Pieces):
             return "values that differ" if parts else "no values that differ"
         return f"the rule {name}"
 
-    def _part(self, piece: Ground) -> Part:
-        """A piece in words; its share is set later."""
+    def _part(self, pieces: Sequence[Ground]) -> Part:
+        """Pieces about the same neighbours in words, the strongest first; their share is set later."""
         assert self.finder.called is not None
-        one, other = self.finder.called
+        (one, other), piece = self.finder.called, pieces[0]
         if piece.source_attribute >= 0:
             return self._differing(piece)
         (relation, back), (target_relation, target_back) = (
@@ -180,8 +183,9 @@ class LoopPieces(Pieces):
         values = one.is_value(piece.source)
         same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
         sure = "" if values and piece.belief >= 1 else f" ({piece.belief:.2f})"
+        more = f", and by {counted(len(pieces) - 1, 'other pair')} of relations" if len(pieces) > 1 else ""
         return Part(
-            f"in both: {both} → {same}{sure}, relations alike {piece.relations:.2f}",
+            f"in both: {both} → {same}{sure}, relations alike {piece.relations:.2f}{more}",
             0.0,
             Named(one.name(piece.source), ends[0]),
             Named(other.name(piece.target), ends[1]),
@@ -211,15 +215,18 @@ class LoopPieces(Pieces):
         )
 
 
-def strongest(grounded: Mapping[str, Grounded]) -> list[tuple[str, int, Ground]]:
-    """The pieces that speak for a pair: rule, number, piece; the strongest first."""
-    found = [
-        (name, number, piece)
-        for name, each in grounded.items()
-        for number, piece in enumerate(each.pieces)
-        if piece.said > 0
-    ]
-    return sorted(found, key=lambda each: -each[2].said)
+def together(grounded: Grounded) -> list[list[Ground]]:
+    """The pieces in bunches that are about the same neighbours, or the same attribute; of each, the strongest first."""
+    found = defaultdict[tuple[int, int, int], list[Ground]](list)
+    for piece in sorted(grounded.pieces, key=lambda each: -abs(each.said)):
+        found[piece.source, piece.target, piece.source_attribute].append(piece)
+    return list(found.values())
+
+
+def strongest(grounded: Mapping[str, Grounded]) -> list[tuple[str, list[Ground]]]:
+    """What speaks for a pair: rule and pieces about the same neighbours; the strongest first."""
+    found = [(name, bunch) for name, each in grounded.items() for bunch in together(each) if bunch[0].said > 0]
+    return sorted(found, key=lambda each: -sum(piece.said for piece in each[1]))
 
 
 def _away(source: int, target: int) -> str:

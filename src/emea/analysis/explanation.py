@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 BEFORE = "base"
@@ -108,11 +107,15 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; parts have only the keys that say something."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        for each in (found, found["runner_up"] or {"groups": []}):
-            for group in each["groups"]:
-                group["title"] = TITLES.get(group["name"], group["name"])
-                group["parts"] = [
-                    {key: value for key, value in part.items() if value is not None} for part in group["parts"]
-                ]
+        found: dict[str, Any] = _plain(self)
         return found
+
+
+def _plain(value: Any) -> Any:
+    """Lists and dictionaries for tuples and values of these classes."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    found = {key: _plain(each) for key, each in vars(value).items() if each is not None or not isinstance(value, Part)}
+    return found | {"title": TITLES.get(value.name, value.name)} if isinstance(value, Group) else found

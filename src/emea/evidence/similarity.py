@@ -102,8 +102,9 @@ class Similarity:
         texts = self.strings[one] & self.strings[other] & (one != other)
         for row in np.flatnonzero(~texts & (one != other)).tolist():
             similarity[row] = _measured(self.forms[0][pairs[row, 0]], self.forms[1][pairs[row, 1]])
-        for number in np.setdiff1d(np.concatenate([one[texts], other[texts]]), [*self.texts]).tolist():
-            self.texts[number] = self._text(self.words[number])
+        for number in {*one[texts].tolist(), *other[texts].tolist()}:
+            if number not in self.texts:
+                self.texts[number] = self._text(self.words[number])
         similarity[texts] = self._texts(one[texts], other[texts])
         return similarity
 

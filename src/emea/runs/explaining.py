@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from emea.analysis.bars import CALIBRATION, HIGHEST, NONE, RIVALS, Bars
+from emea.analysis.bars import CALIBRATION, ENCODER, HIGHEST, NONE, RIVALS, Bars
 from emea.analysis.explanation import Candidate, Explanation, Group, SmallestSet
 from emea.data import Links
 from emea.errors import EmeaError, InputError
@@ -114,7 +114,7 @@ class Explainer:
             saturated=bars.saturated,
             base=bars.base,
             groups=_groups(bars, pieces, source, target),
-            illustration=self.loop.illustration(source, target),
+            illustration=self.loop.illustration(source, target) if ENCODER in bars.groups else (),
             runner_up=self._runner_up(source, target),
             smallest_set=self._smallest_set(source, target, bars, pieces),
             notes=notes,
@@ -170,14 +170,16 @@ class Explainer:
         return sorted(found, reverse=True)
 
     def _runner_up(self, source: int, target: int) -> Candidate | None:
+        """The next best candidate, bar by bar; who wants its parts asks for that pair."""
         others = [other for _, other in self._ranked(source) if other != target]
         if not others:
             return None
         pieces = self._pieces(source, others[0])
         assert pieces is not None
         bars, other = pieces.bars(source, others[0]), others[0]
-        called, groups = self.finder.label(1, other), _groups(bars, pieces, source, other)
-        return Candidate(self.kept.names[1][other], called, bars.confidence, bars.log_odds, bars.base, groups)
+        groups = tuple(Group(name, "", log_odds) for name, log_odds in bars.groups.items())
+        names = self.kept.names[1][other], self.finder.label(1, other)
+        return Candidate(*names, bars.confidence, bars.log_odds, bars.base, groups)
 
     def _smallest_set(self, source: int, target: int, bars: Bars, pieces: Pieces) -> SmallestSet | None:
         """Take evidence away, the strongest first, until the link is lost; then give back what need not be taken."""

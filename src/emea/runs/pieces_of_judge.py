@@ -24,7 +24,7 @@ from emea.runs.wording import counted, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
-NEAREST = 30  # candidates of an entity that are compared with each other
+NEAREST = 8  # candidates of an entity that are compared with each other
 LATEST = 100  # comparisons that are remembered
 LEAST = 1e-9  # log-odds that are worth a part
 

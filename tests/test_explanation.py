@@ -25,6 +25,7 @@ from emea.rules.paris import PARIS, PARISSettings
 from emea.runs.explaining import Explainer
 from emea.runs.kept import Kept, keep
 from emea.runs.pieces_of_loop import strongest
+from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
 from test_run import GRAPHS, QUICK, SMALL, command
 
@@ -364,3 +365,38 @@ def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:
     assert header.split("\t")[-1] == "reason"
     assert "born: “1930-01-01” in both" in first.split("\t")[-1]
     assert "\tcomment\t" in (tmp_path / "run" / "alignment.sssom.tsv").read_text()
+
+
+def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: emea.Result) -> None:
+    explainer = Explainer.of(structural.outcome)
+    links = sorted(explainer.kept.confidence)[::7]
+    run, sizes = Recomputed(explainer.loop, links), []
+
+    def but(all_of: list[Triple], these: list[Triple]) -> list[Triple]:
+        return [each for each in all_of if each not in these]
+
+    for pair in links:
+        link = run.link(*pair)
+        fewest = link.fewest()
+        if fewest is None:
+            assert not link.found(link.around)
+            continue
+        sizes.append(len(fewest) / len(link.around))
+        assert set(fewest) <= set(link.around)
+        assert link.found(fewest)
+        assert not link.found(but(link.around, fewest))
+        fewer = but(fewest, fewest[:1])  # the strongest was tried last
+        assert not link.found(fewer) or link.found(but(link.around, fewer))
+    assert len(sizes) > 20
+    assert sum(sizes) / len(sizes) < 0.6
+
+
+def test_the_fewest_triples_are_told_if_asked_for(structural: emea.Result, explainer: Explainer) -> None:
+    opened = Explainer.of(structural.outcome)
+    sources = [opened.kept.names[0][source] for source, _ in list(opened.kept.confidence)[:5]]
+    told = [opened.explain(source, fewest=True) for source in sources]
+    assert all(each.fewest_triples is not None or "would not be found" in each.notes[-1] for each in told)
+    assert any(each.fewest_triples and "→" in each.fewest_triples.triples[0] for each in told)
+    assert opened.explain(sources[0]).fewest_triples is None
+    name = explainer.kept.names[0][next(iter(explainer.kept.confidence))[0]]
+    assert "structure only" in explainer.explain(name, fewest=True).notes[-1]

@@ -9,6 +9,7 @@ import torch
 
 from emea.data import Embeddings, Graph, Links, Task
 from emea.encoders.propagation import Propagation, PropagationSettings
+from emea.kernels.joins import Edges
 
 CLOSE = 2e-6  # single precision
 CPU = torch.device("cpu")
@@ -221,3 +222,35 @@ def test_same_seed_same_bytes_and_each_fit_starts_anew() -> None:
 def test_without_pairs_everything_is_zero() -> None:
     found = fit(TASK, Links.empty(), PropagationSettings(dimension=8, paths=8))
     assert found.source.abs().max().item() == found.target.abs().max().item() == 0.0
+
+
+@pytest.mark.parametrize("paths", [0, 16])
+def test_with_all_its_edges_an_entity_is_embedded_as_before(paths: int) -> None:
+    settings = PropagationSettings(dimension=16, paths=paths)
+    one, other = Propagation(TASK, settings, CPU).spread(PAIRS, torch.Generator().manual_seed(0))
+    whole = fit(TASK, PAIRS, settings)
+    assert torch.equal(one.embedding, whole.source)
+    for spread, graph, labelled in ((one, TASK.source, PAIRS.source), (other, TASK.target, PAIRS.target)):
+        edges = Edges.build(graph, CPU)
+        others = set(range(len(graph.entities))) - set(labelled.tolist())
+        assert others
+        for entity in others:
+            relation, tail = (torch.tensor(column, dtype=torch.long) for column in edges.leaving(entity))
+            assert torch.allclose(spread.embed(entity, relation, tail), spread.embedding[entity], atol=1e-6)
+
+
+def test_with_fewer_edges_an_entity_is_embedded_as_in_the_graph_without_them() -> None:
+    """The plain view of an entity without a label is the same as in a fit without its other triples."""
+    settings = PropagationSettings(dimension=16, paths=0)
+    triples = [(0, 0, 1), (0, 1, 2), (3, 2, 0), (1, 0, 2), (2, 1, 4), (4, 0, 3)]
+    pairs = pairs_of([(1, 1, 1.0), (3, 3, 0.5), (4, 4, 1.0)])
+    whole, part = (
+        Task(graph_of(each, 5), graph_of(triples, 5), Links.empty(), Links.empty()) for each in (triples, triples[1:])
+    )
+    spread, _ = Propagation(whole, settings, CPU).spread(pairs, torch.Generator().manual_seed(0))
+    relation, tail = torch.tensor([1, 2 + 3]), torch.tensor([2, 3])  # 0 → 2, and the inverse of 3 → 0
+    expected = fit(part, pairs, settings).source[0]
+    assert torch.allclose(spread.embed(0, relation, tail), expected, atol=1e-6)
+    assert not torch.allclose(spread.embedding[0], expected, atol=1e-3)
+    nothing = torch.empty(0, dtype=torch.long)
+    assert not spread.embed(0, nothing, nothing).any()

@@ -93,10 +93,13 @@ class Result:
         """The links by name as a data frame (needs pandas)."""
         return self.links().to_pandas()
 
-    def explain(self, source: str, target: str | None = None, *, language: str = "") -> ShownExplanation:
+    def explain(
+        self, source: str, target: str | None = None, *, language: str = "", fewest: bool = False
+    ) -> ShownExplanation:
         """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
-        `language` says in which languages labels are preferred: "de,en"."""
-        return ShownExplanation(**vars(self._explainer(language).explain(source, target)))
+        `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
+        carry the link, too."""
+        return ShownExplanation(**vars(self._explainer(language).explain(source, target, fewest=fewest)))
 
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:

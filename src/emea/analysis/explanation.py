@@ -20,6 +20,7 @@ TITLES = {  # of groups, for people
     "calibration": "Calibration",
 }
 FROZEN = "beliefs about other pairs as they were"  # the kind of counterfactual
+ANEW = "encoder and rules computed anew, other labels as they were"  # another kind
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,15 @@ class SmallestSet:
 
 
 @dataclass(frozen=True)
+class FewestTriples:
+    """As few triples of two entities as carry their link: with them alone it is found, without them it is not."""
+
+    triples: tuple[str, ...]
+    among: int  # so many triples of both
+    kind: str = ANEW
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a pair has its confidence: base and groups add up to its log-odds."""
 
@@ -103,6 +113,7 @@ class Explanation:
     illustration: tuple[str, ...] = ()
     runner_up: Candidate | None = None
     smallest_set: SmallestSet | None = None
+    fewest_triples: FewestTriples | None = None  # if asked for
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

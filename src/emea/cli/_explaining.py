@@ -27,6 +27,9 @@ def explain(  # noqa: PLR0917 - one parameter for each option
     source: Annotated[str, typer.Argument(help="An entity: its name, the last part of it, or its label.")],
     target: Annotated[str | None, typer.Argument(help="Explain this pair, not the link that was found.")] = None,
     language: Annotated[str, typer.Option(help="Languages of labels, the best first, by commas.")] = "",
+    fewest: Annotated[
+        bool, typer.Option("--fewest", help="Also the fewest triples that carry the link; takes a fit of the encoder.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the bars: .svg, .png or .pdf.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +38,7 @@ def explain(  # noqa: PLR0917 - one parameter for each option
     from emea.runs.explaining import Explainer
 
     languages = [each.strip() for each in language.split(",") if each.strip()]
-    found = Explainer.open(folder, languages).explain(source, target)
+    found = Explainer.open(folder, languages).explain(source, target, fewest=fewest)
     if plot is not None:
         from emea.report.bars import save_bars
 
@@ -78,6 +81,11 @@ def _show(found: Explanation) -> None:
         least = found.smallest_set
         say(f"would fall to {_chance(least.confidence)} without ({escape(least.kind)}):")
         for line in least.parts:
+            say(f"  {escape(line)}")
+    if found.fewest_triples is not None:
+        few = found.fewest_triples
+        say(f"{len(few.triples)} of {few.among} triples carry the link ({escape(few.kind)}):")
+        for line in few.triples:
             say(f"  {escape(line)}")
 
 

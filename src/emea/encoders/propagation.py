@@ -58,15 +58,25 @@ class Propagation(Encoder[PropagationSettings]):
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
-        settings = self.settings
-        shape, device = (len(pairs), settings.dimension), pairs.source.device
-        vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
-        vectors = vectors * pairs.weight[:, None]
-        sketches = [_Sketch(settings, generator), _Sketch(settings, generator)]  # of relations, of entities
+        vectors, sketches = self._drawn(pairs, generator)
         return Embeddings(
-            self.source.embed(pairs.source, vectors, sketches, settings),
-            self.target.embed(pairs.target, vectors, sketches, settings),
+            self.source.embed(pairs.source, vectors, sketches, self.settings),
+            self.target.embed(pairs.target, vectors, sketches, self.settings),
         )
+
+    def spread(self, pairs: Links, generator: torch.Generator) -> tuple[Spread, Spread]:
+        """The same, kept so that entities can be embedded again with fewer edges."""
+        vectors, sketches = self._drawn(pairs, generator)
+        return (
+            Spread(self.source, pairs.source, vectors, sketches, self.settings),
+            Spread(self.target, pairs.target, vectors, sketches, self.settings),
+        )
+
+    def _drawn(self, pairs: Links, generator: torch.Generator) -> tuple[Tensor, list[_Sketch]]:
+        """The random vector of each pair, and the sketches of relations and of entities."""
+        shape, device = (len(pairs), self.settings.dimension), pairs.source.device
+        vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
+        return vectors * pairs.weight[:, None], [_Sketch(self.settings, generator), _Sketch(self.settings, generator)]
 
 
 class _Sketch:
@@ -106,19 +116,64 @@ class _Operators:
         self, labelled: Tensor, vectors: Tensor, sketches: list[_Sketch], settings: PropagationSettings
     ) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]."""
-        dimension = vectors.shape[1]
-        entities = [vectors.new_zeros(self.entities, dimension).index_add_(0, labelled, vectors)]
-        relations = [vectors.new_zeros(self.relations, dimension)]
-        for _ in range(settings.depth):
-            heads = normalise(self.head_of @ entities[-1])
-            entities.append(normalise(self.adjacency @ entities[-1] + self.relation_of @ relations[-1]))
-            relations.append(heads)
+        entities, relations = self.views(labelled, vectors, settings.depth)
         plain = torch.cat(entities[1:], 1)
         if not settings.paths:
             return normalise(plain)
         of_relations, of_entities = sketches
         third = self.bunches.weighted(of_relations(relations), of_entities(entities))
-        return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(third)], 1))
+        return _joined(plain, third, settings)
+
+    def views(self, labelled: Tensor, vectors: Tensor, depth: int) -> tuple[list[Tensor], list[Tensor]]:
+        """E₀ … E_depth and R₀ … R_depth."""
+        dimension = vectors.shape[1]
+        entities = [vectors.new_zeros(self.entities, dimension).index_add_(0, labelled, vectors)]
+        relations = [vectors.new_zeros(self.relations, dimension)]
+        for _ in range(depth):
+            heads = normalise(self.head_of @ entities[-1])
+            entities.append(normalise(self.adjacency @ entities[-1] + self.relation_of @ relations[-1]))
+            relations.append(heads)
+        return entities, relations
+
+
+class Spread:
+    """What propagation made of one graph, and of its entities with fewer edges: all others stay as they are, except
+    that neighbours forget the entity's own label."""
+
+    def __init__(
+        self,
+        operators: _Operators,
+        labelled: Tensor,
+        vectors: Tensor,
+        sketches: list[_Sketch],
+        settings: PropagationSettings,
+    ) -> None:
+        self._sketches, self._settings = sketches, settings
+        self._entities, self._relations = operators.views(labelled, vectors, settings.depth)
+        self._first = operators.adjacency @ self._entities[0]  # E₁, before it is normalised
+        self.embedding = operators.embed(labelled, vectors, sketches, settings)
+
+    def embed(self, entity: int, relation: Tensor, tail: Tensor) -> Tensor:
+        """The embedding of an entity with these edges only, [features]; zero without any."""
+        if not len(tail):
+            return torch.zeros_like(self.embedding[0])
+        near, position = torch.unique(tail, return_inverse=True)
+        around = [each[near] for each in self._entities]
+        around[1] = normalise(self._first[near] - self._entities[0][entity])
+        own = [torch.zeros_like(around[0][0])]
+        for depth in range(self._settings.depth):
+            total = around[depth].sum(0) + own[-1] + self._relations[depth][relation].sum(0)
+            own.append(torch.nn.functional.normalize(total, dim=0))
+        plain = torch.cat(own[1:])[None]
+        if not self._settings.paths:
+            return normalise(plain)[0]
+        of_relations, of_entities = self._sketches
+        weighted = of_relations([each[relation] for each in self._relations]) * of_entities(around)[position]
+        return _joined(plain, weighted.sum(0, keepdim=True), self._settings)[0]
+
+
+def _joined(plain: Tensor, third: Tensor, settings: PropagationSettings) -> Tensor:
+    return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(third)], 1))
 
 
 def normalise(rows: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from emea.evidence.comparison import Fields
 from emea.kernels.segments import LOWEST
 from emea.method.compatibility import Factors
 from emea.method.competition import Competition
+from emea.method.probability import Scale
 
 Line = tuple[float, float]  # offset and slope between logits
 IDENTITY: Line = (0.0, 1.0)
@@ -57,6 +58,7 @@ class Grounds:
     """What the confidence of pairs was computed from."""
 
     proposed: Counterparts  # q_Θ over all candidates
+    scale: Scale  # by which similarities became these
     considered: Counterparts  # q_Θ over the best of each entity, with the seeds fixed
     asked: Counterparts  # beliefs that the rules were asked with, over the same pairs
     rules: dict[str, tuple[Tensor, Tensor]]  # by rule, its logit of each of these, seen from the source and the target

@@ -151,6 +151,7 @@ def grounds_of(last: Round, settings: Settings) -> Grounds:
     sides, weights = (last.said.forward, last.said.backward), last.weights
     return Grounds(
         proposed=last.believed,
+        scale=last.state.scale,
         considered=last.considered,
         asked=last.asked,
         rules=logits_by_rule(sides, weights, settings.rule_names),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from emea.analysis.bars import CALIBRATION, ENCODER, HIGHEST, NONE, RIVALS, Bars
-from emea.analysis.explanation import Candidate, Explanation, Group, SmallestSet
+from emea.analysis.explanation import Candidate, Explanation, FewestTriples, Group, SmallestSet
 from emea.data import Links
 from emea.errors import EmeaError, InputError
 from emea.evidence.prepared import Prepared, prepare
@@ -21,6 +21,7 @@ from emea.runs.kept import Kept
 from emea.runs.pieces import Pieces
 from emea.runs.pieces_of_judge import JudgedPieces
 from emea.runs.pieces_of_loop import LoopPieces
+from emea.runs.recomputed import Recomputed
 from emea.settings import Settings, read_config
 
 SEED, EXCLUDED, ALONE = "seed", "excluded", "no counterpart"
@@ -64,9 +65,10 @@ class Explainer:
         """For a run that is in memory."""
         return cls(Kept.of(outcome), outcome.prepared, outcome.settings, languages, [])
 
-    def explain(self, source: str, target: str | None = None) -> Explanation:
+    def explain(self, source: str, target: str | None = None, *, fewest: bool = False) -> Explanation:
         """Why a source, or a target, is linked as it is, or why it is not linked to a target. Entities are given by
-        their names, by the last parts of these, or by labels."""
+        their names, by the last parts of these, or by labels. The fewest triples that carry a link take a fit of
+        the encoder."""
         one, other = self.finder.pair(source, target)
         if one is not None and other is None:
             other = self._chosen(one)
@@ -78,7 +80,8 @@ class Explainer:
             label = self.finder.label(side, entity) if entity is not None else name
             status = ALONE if self._known_alone(side, entity) else "not a candidate"
             return Explanation(name, None, label, "", status, 0.0, notes=(*self.notes, f"{label} has no candidate"))
-        return self._explained(one, other)
+        found = self._explained(one, other)
+        return self._with_fewest(found, one, other) if fewest else found
 
     def reason(self, source: int, target: int) -> str:
         """The two strongest pieces that speak for a pair, in one line."""
@@ -119,6 +122,18 @@ class Explainer:
             smallest_set=self._smallest_set(source, target, bars, pieces),
             notes=notes,
         )
+
+    def _with_fewest(self, found: Explanation, source: int, target: int) -> Explanation:
+        if found.status != "link" or self._pieces(source, target) is not self.loop:
+            why = "the fewest triples that carry a link are found where it is made by structure only"
+            return replace(found, notes=(*found.notes, why))
+        link = Recomputed(self.loop, [(source, target)]).link(source, target)
+        fewest = link.fewest()
+        if fewest is None:
+            why = "no triples of the two carry the link: without the label that it got, it would not be found"
+            return replace(found, notes=(*found.notes, why))
+        told = tuple(self.loop.triple(place, (source, target)[place], *each) for place, *each in sorted(fewest))
+        return replace(found, fewest_triples=FewestTriples(told, len(link.around)))
 
     def _pieces(self, source: int, target: int) -> Pieces | None:
         """What the confidence of a pair comes from; None if it is no candidate."""

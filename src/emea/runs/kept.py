@@ -19,11 +19,12 @@ from emea.evidence.comparison import Fields
 from emea.formats._files import writing
 from emea.method.competition import Competition
 from emea.method.grounds import Grounds, Judged, Steps
+from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
 from emea.runs.folder import GROUNDS
 
-FORMAT = 1  # of what is in it
+FORMAT = 2  # of what is in it
 BELIEFS = ("forward", "backward", "source_none", "target_none")
 
 
@@ -91,6 +92,7 @@ def keep(outcome: Outcome, folder: Path) -> None:
         "format": FORMAT,
         "task": fingerprint(task),
         "sizes": [near.sources, near.targets],
+        "scale": [grounds.scale.sharpness, grounds.scale.none],
         "rules": list(grounds.rules),
         "none": grounds.none,
         "say": grounds.say,
@@ -151,6 +153,7 @@ def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
         taught = dict(zip(pairs, tensors["taught.most"].tolist(), strict=True))
     return Grounds(
         proposed=beliefs("proposed", "proposed"),
+        scale=Scale(*about["scale"]),
         considered=beliefs("considered", "considered"),
         asked=beliefs("asked" if "asked.forward" in tensors else "considered", "considered"),
         rules={

@@ -94,6 +94,13 @@ class LoopPieces(Pieces):
 
         return Evidence((*(self._part(each).text for _, each in ordered), ENCODED), without)
 
+    def triple(self, place: int, entity: int, relation: int, neighbour: int) -> str:
+        """A triple of the source graph, or of the target graph, in words."""
+        assert self.finder.called is not None
+        called = self.finder.called[place]
+        name, back = called.relation(relation)
+        return f"{called.label(entity)}: {followed(name, back=back)} → {called.label(neighbour)}"
+
     def illustration(self, source: int, target: int) -> tuple[str, ...]:
         """Labelled pairs of entities that are within two steps of both: what an encoder can know a pair by."""
         if self.prepared is None:
@@ -110,7 +117,7 @@ class LoopPieces(Pieces):
 
     def _within_two(self, place: int, entity: int) -> dict[int, int]:
         """Entities within two steps, and how many it takes."""
-        edges, found = self._edges[place], dict[int, int]()
+        edges, found = self.edges[place], dict[int, int]()
         for near in edges.leaving(entity)[1]:
             found.setdefault(near, 1)
         for near in list(found):
@@ -122,7 +129,8 @@ class LoopPieces(Pieces):
         return found
 
     @cached_property
-    def _edges(self) -> tuple[Edges, Edges]:
+    def edges(self) -> tuple[Edges, Edges]:
+        """Of both graphs."""
         assert self.prepared is not None
         graphs, device = self.prepared.graphs, torch.device("cpu")
         return Edges.build(graphs.source, device), Edges.build(graphs.target, device)

@@ -1,5 +1,6 @@
 """Why sources have no link, from beliefs that are made up."""
 
+import re
 from dataclasses import replace
 from typing import cast
 
@@ -11,6 +12,7 @@ from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph
 from emea.evidence.prepared import Anchors, Prepared
 from emea.method.matching import Calibration, match
 from emea.method.rounds import Outcome, Round
+from emea.report.reasons import grouped
 from emea.runs.unlinked import unlinked
 from emea.settings import Settings
 
@@ -42,6 +44,8 @@ def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0
 
 def reasons(found: Outcome) -> dict[str, str]:
     table = unlinked(found)
+    for told in grouped(table["why"]):  # what a report counts names nobody, and no probability
+        assert not re.search(r"\b[abAB] ?\d|\.\d\d|0\.", told.replace("is below .01", ""))
     return dict(zip(table["source"].to_pylist(), table["why"].to_pylist(), strict=True))
 
 

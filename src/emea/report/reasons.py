@@ -5,7 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-COMMON = (
+from emea.runs.unlinked import NONE
+
+COMMON = (  # phrases of runs/unlinked.py
+    (rf"^{NONE}the nearest candidate is taken by ", f"{NONE}the nearest candidate is taken by another source"),
+    (rf"^{NONE}[\d.]+ for none, ", f"{NONE}none fits better than the candidate"),
+    (r"^its link to .* is excluded$", "its link is excluded"),
     (r"^taken by .* with \.?\d+(\.\d+)?$", "the candidate is taken by another source"),
     (r"^the candidate fits .* better$", "the candidate fits another source better"),
     (r"^(confidence|probability) [\d.]+ below ", "confidence too low"),

@@ -34,7 +34,7 @@ class Recomputed:
         chosen = settings.encoder_settings()
         if prepared is None or not isinstance(chosen, PropagationSettings):
             raise SettingsError(
-                f"found a run with the encoder {settings.encoder}"
+                f"found a run with {settings.em.encoder}"
                 + (" whose inputs cannot be read again" if prepared is None else "")
                 + ", expected propagation and its inputs: only there links can be computed anew from fewer triples"
             )
@@ -54,7 +54,7 @@ class Recomputed:
         cosine = torch.cat(
             [
                 (one[pairs.source[rows]] * other[pairs.target[rows]]).sum(1)
-                for rows in torch.arange(len(pairs)).split(BLOCK)
+                for rows in torch.split(torch.arange(len(pairs)), BLOCK)
             ]
         )
         densities = []

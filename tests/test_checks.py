@@ -11,7 +11,7 @@ from emea.data import Graph, Links, Task
 from emea.errors import InputError, NotEnoughMemoryError
 from emea.evidence.prepared import prepare
 from emea.examples import read_example
-from emea.kernels.devices import free_memory
+from emea.kernels.devices import SMALL, free_memory, threads_that_pay
 from emea.runs.checks import check, reachable
 from emea.runs.estimate import Estimate, estimate, fitted
 from emea.settings import load
@@ -157,3 +157,18 @@ def test_blocks_are_as_small_as_free_memory_asks_for() -> None:
 
 def test_free_memory_is_told() -> None:
     assert free_memory(torch.device("cpu")) > 1e8
+
+
+def test_little_work_takes_one_thread_and_leaves_the_others_as_they_were() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with threads_that_pay(SMALL):
+            assert torch.get_num_threads() == 1
+        with threads_that_pay(SMALL + 1):
+            assert torch.get_num_threads() == 2
+        with pytest.raises(ValueError, match="stopped"), threads_that_pay(1):
+            raise ValueError("stopped")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -253,3 +253,11 @@ def test_kinds_with_a_namesake_are_not_linked_to_others() -> None:
     _, found = links_of(Task(first, second, Links.empty()))
     assert sum((5 + i, 5 + count + i) in found for i in range(count)) >= 0.9 * count
     assert not any((5 + i, 5 + i) in found for i in range(count))
+
+
+def test_the_loop_ends_once_hardly_any_label_is_new(registers: tuple[Task, Links]) -> None:
+    result, found = links_of(registers[0])
+    assert result.last is not None
+    assert result.last.final
+    assert result.last.number < result.settings.em.rounds
+    assert found

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.candidates.search import search
+from emea.candidates.search import search, search_among
 from emea.data import Candidates, Embeddings
 from emea.kernels.nearest import best_columns, main_axes, nearest
 from emea.settings import SimilaritySettings
@@ -90,6 +90,20 @@ def test_the_block_size_changes_nothing() -> None:
         assert torch.equal(result.source, results[0].source)
         assert torch.equal(result.target, results[0].target)
         torch.testing.assert_close(result.similarity, results[0].similarity, atol=CLOSE, rtol=0)
+
+
+def test_among_some_entities_others_are_neither_found_nor_counted() -> None:
+    embeddings, settings = random_embeddings(20, 15, seed=3), SimilaritySettings(candidates=4, neighbours=3)
+    these = torch.arange(20) % 3 > 0, torch.arange(15) % 4 > 0
+    found = search_among(embeddings, these, settings, torch.Generator().manual_seed(0))
+    assert (found.sources, found.targets) == (20, 15)
+    assert bool(these[0][found.source].all() and these[1][found.target].all())
+    part = Embeddings(embeddings.source[these[0]], embeddings.target[these[1]])
+    expected = search(part, settings, torch.Generator().manual_seed(0))
+    check(expected, dense_cosines(part), settings)
+    assert torch.equal(found.cosine, expected.cosine)
+    torch.testing.assert_close(found.similarity, expected.similarity)
+    assert bool((found.keys().diff() > 0).all())
 
 
 def test_the_generator_decides_nothing_where_nothing_is_tied() -> None:

@@ -47,6 +47,22 @@ def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torc
     return found[kept]
 
 
+def search_among(
+    embeddings: Embeddings, these: tuple[Tensor, Tensor], settings: SimilaritySettings, generator: torch.Generator
+) -> Candidates:
+    """The same among some entities of each graph, [entities] bool: values, for instance, are only evidence."""
+    if all(bool(side.all()) for side in these):
+        return search(embeddings, settings, generator)
+    source, target = (side.nonzero()[:, 0] for side in these)
+    found = search(Embeddings(embeddings.source[source], embeddings.target[target]), settings, generator)
+    sources, targets = len(these[0]), len(these[1])
+    densities = (
+        found.cosine.new_zeros(size).scatter(0, rows, density)
+        for size, rows, density in ((sources, source, found.source_density), (targets, target, found.target_density))
+    )
+    return Candidates(source[found.source], target[found.target], found.cosine, sources, targets, *densities)
+
+
 def used_axes(settings: SimilaritySettings, pairs: int) -> int:
     """Main axes used by the approximate search among this many pairs."""
     return settings.axes if pairs <= settings.large else -(-3 * settings.axes // 4)

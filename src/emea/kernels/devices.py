@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor
 
 FUSED_ON = {"cuda"}
+SMALL = 2**21  # pairs of entities up to which a second thread does not pay
 
 
 def fused(tensor: Tensor) -> ModuleType | None:
@@ -34,6 +37,17 @@ def on_device(generator: torch.Generator, device: torch.device) -> torch.Generat
         return generator
     seed = int(torch.randint(2**62, (1,), generator=generator))
     return torch.Generator(device).manual_seed(seed)
+
+
+@contextmanager
+def threads_that_pay(pairs: int) -> Iterator[None]:
+    """One thread while little is computed: several would mostly wait for each other, for long where cores are busy."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if pairs <= SMALL else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def free_memory(device: torch.device) -> float:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from emea import plugins
-from emea.candidates.search import search
+from emea.candidates.search import search_among
 from emea.contracts import Encoder, Progress, Report
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
@@ -29,6 +29,7 @@ from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
+FEW_NEW = 0.01  # share of new labels below which the loop need not go on where links are judged at the end
 Watch = Callable[[Fitting], None]
 
 
@@ -139,6 +140,7 @@ class _Loop:
             links.to(self.device) for links in (given.seeds, given.validation, given.exclusions)
         )
         self.unmatched = given.unmatched.to(self.device)
+        self.linkable = self.graphs.source.linkable.to(self.device), self.graphs.target.linkable.to(self.device)
         plugin = plugins.find("encoders", settings.em.encoder, Encoder)
         _refuse_old_contract(plugin, settings.em.encoder)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
@@ -174,7 +176,7 @@ class _Loop:
         embeddings = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
         embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
-        nearest = search(embeddings, settings.similarity, self.generator)
+        nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator)
         out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
         out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
         out |= nearest.touches(self.anchors.links) | self.competition.taken(nearest, lesson.known)
@@ -211,7 +213,9 @@ class _Loop:
         )
         known = self.seeds + self.anchors.links
         found = without(chosen, known, self.unmatched, self.exclusions, self.competition)
-        settled = changed(state.labels, found, self.graphs) < self.settings.em.settled
+        new = changed(state.labels, found, self.graphs)
+        # Links that are judged at the end do not need what the last rounds polish.
+        settled = new < self.settings.em.settled or (self.judged and new < FEW_NEW)
         after = State(
             done=state.done + 1,
             labels=found,

@@ -13,6 +13,7 @@ from emea import plugins
 from emea.contracts import Baseline, Progress, Turn
 from emea.data import Alignment, Links
 from emea.evidence.prepared import Prepared
+from emea.kernels.devices import threads_that_pay
 from emea.method import em
 from emea.method.competition import Competition
 from emea.method.matching import surest
@@ -34,7 +35,11 @@ def align(
     prepared: Prepared, settings: Settings, observers: Observers | None = None, state: State | None = None
 ) -> Outcome:
     """Link the two graphs of a task by the method named in the settings; a state resumes a run of the EM loop."""
-    observers = observers or Observers()
+    with threads_that_pay(len(prepared.graphs.source.entities) * len(prepared.graphs.target.entities)):
+        return _aligned(prepared, settings, observers or Observers(), state)
+
+
+def _aligned(prepared: Prepared, settings: Settings, observers: Observers, state: State | None) -> Outcome:
     if settings.method != EMEA:
         return _baseline(prepared, settings, observers)
     for last in em.rounds(prepared, settings, state, observers.fit):

@@ -1,6 +1,6 @@
 """Measures how often the intervals of a review hold the truth, and how wide they are: 2,000 simulated reviews of a run.
 
-    python scripts/review_intervals.py RUN REFERENCE [--complete] [--name NAME]    # a finished run, a file of true pairs
+    python scripts/review_intervals.py RUN REFERENCE [--complete] [--name NAME]   # a finished run, a file of true pairs
     python scripts/review_intervals.py --page    # write docs/results.md's section from docs/intervals
 
 A reviewer who knows the reference answers 200 sampled cards. Where the reference is complete, sources that it does not
@@ -115,7 +115,7 @@ def measure(truth: Truth, reviews: int) -> dict[str, str]:
             name: f"{true[place]:.3f}",
             f"{name}: held": f"{held[:, place].mean():.3f}",
             f"{name}: at every look": f"{always[:, place].mean():.3f}",
-            f"{name}: half-width": f"{width[:, place].mean():.3f}",
+            f"{name}: half-width": f"{width[:, place].mean():.4f}",
             f"{name}: usual": "" if unsure else f"{simple[:, place].mean():.3f}",
         }
     return cells

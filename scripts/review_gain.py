@@ -254,8 +254,8 @@ answers of the first {FEW} informative cards that teach nothing. How many decisi
 {markdown_table(gain_rows(gain))}
 
 Confidence after {CHECKED} decisions of runs that began without seeds: cards as the page deals them, from the
-informative queue, every fifth one from the probability sample. Calibration error of the links of undecided sources, in the run
-before and in the next run; a perfectly calibrated run with as many links would have about .01.
+informative queue, every fifth one from the probability sample. Calibration error of the links of undecided sources, in
+the run before and in the next one. Chance alone makes about .01: a run that is right about itself would have that, too.
 
 {markdown_table(calibration_rows(calibration))}
 """

@@ -114,12 +114,13 @@ class Calibration:
     never below SMALLEST_SLOPE, so that the order is kept.
     """
 
-    def __init__(self, trials: Tensor) -> None:
-        """Fit to trials, [trials, 2]: confidence, right."""
+    def __init__(self, trials: Tensor, weight: Tensor | None = None) -> None:
+        """Fit to trials, [trials, 2]: confidence, right; each counts once unless weights are given, [trials]."""
         evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
-        self.parameters = _fit_line(evidence, right, slope=None)  # offset, slope
+        weight = torch.ones_like(right) if weight is None else weight
+        self.parameters = _fit_line(evidence, right, weight, slope=None)  # offset, slope
         if float(self.parameters[1]) < SMALLEST_SLOPE:
-            self.parameters = _fit_line(evidence, right, slope=SMALLEST_SLOPE)
+            self.parameters = _fit_line(evidence, right, weight, slope=SMALLEST_SLOPE)
 
     @classmethod
     def none(cls) -> Calibration:
@@ -138,7 +139,7 @@ class Calibration:
         return torch.sigmoid(offset + slope * _logit(confidence))
 
 
-def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
+def _fit_line(evidence: Tensor, right: Tensor, weight: Tensor, slope: float | None) -> Tensor:
     """Offset and slope of a logistic regression, both shrunk towards the identity; the slope may be fixed."""
     features = torch.stack([torch.ones_like(evidence), evidence], 1)
     prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=evidence.device)
@@ -149,8 +150,8 @@ def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
         parameters[1], free = slope, slice(0, 1)
     for _ in range(30):
         probability = torch.sigmoid(features @ parameters)
-        gradient = features.T @ (right - probability) - strength @ (parameters - prior)
-        curvature = (features.T * (probability * (1 - probability))) @ features + strength
+        gradient = features.T @ (weight * (right - probability)) - strength @ (parameters - prior)
+        curvature = (features.T * (weight * probability * (1 - probability))) @ features + strength
         parameters[free] += torch.linalg.solve(curvature[free, free], gradient[free]).clamp(-1, 1)
     return parameters
 

@@ -152,7 +152,8 @@ def informative(cards: Cards, reach: Reach, decided: np.ndarray) -> np.ndarray:
 def _one_by_one(order: np.ndarray, worth: np.ndarray, doubt: np.ndarray, cards: Cards, reach: Reach) -> np.ndarray:
     """The cards in the order in which each adds most to those before it. What a card adds never grows, so that only
     the first of the heap has to be looked at again."""
-    left, seen, found = doubt.copy(), np.zeros(int(cards.kind.max(initial=0)) + 1), []
+    left, seen = doubt.copy(), np.zeros(int(cards.kind.max(initial=0)) + 1)
+    found: list[int] = []
     own = cards.doubt
     heap = [(-worth[card], place, card, 0) for place, card in enumerate(order.tolist())]
     heapq.heapify(heap)

@@ -23,7 +23,6 @@ SUREST = 0.995  # no pair is surer: also those who decide what is true make mist
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
-OPINION = 200.0  # decisions as much as which the mixture's own confidence counts
 PROPOSED = 0.1  # confidence of a pair from which a person might be asked about it
 MIDDLE = 4  # of the levels of agreement
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
@@ -107,19 +106,16 @@ def _sample(
 
 
 def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) -> Calibration | None:
-    """Confidence as decisions teach it, if there are enough. What the mixture says of its links counts as much as
-    OPINION decisions: people look at doubtful links, which tell little about the sure ones."""
+    """Confidence as decisions teach it, if there are enough."""
     if not _teaches(given):
         return None
     is_open = np.isnan(sample.decided)
     odds = found.odds - np.where(is_open, 0.0, found.said["structure"])  # the loop is not asked about what is decided
     sure = competing(sample.pairs, odds, sample.sizes, sample.competition) * ceiling
     row, right = _proposed(sample, sure, given)
-    own = sure[_surest(sample.pairs[:, 0], np.where(is_open, sure, -1.0))[1]]
-    own = own[own >= LINKED]
-    trials = np.stack([np.append(sure[row], own), np.append(right, own)], 1)
-    weight = np.repeat([1.0, OPINION / max(1, len(own))], [len(row), len(own)])
-    return Calibration(torch.from_numpy(trials), torch.from_numpy(weight))
+    links = sure[_surest(sample.pairs[:, 0], np.where(is_open, sure, -1.0))[1]]
+    trials = np.stack([sure[row], right], 1)
+    return Calibration(torch.from_numpy(trials), torch.from_numpy(links[links >= LINKED]))
 
 
 def _teaches(given: Task) -> bool:

@@ -1,1 +1,1 @@
-"""The page on which a person confirms, rejects or corrects links."""
+"""The page a person decides on: server, decisions, queues, estimates."""

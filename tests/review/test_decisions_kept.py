@@ -64,7 +64,13 @@ def test_events_are_added_and_neither_changed_nor_deleted(decisions: Decisions, 
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    for source, target, verdict in (("a", "x", "maybe"), ("a", "", YES), ("a", "", NO), ("a", "x", NONE), ("", "x", YES)):
+    for source, target, verdict in (
+        ("a", "x", "maybe"),
+        ("a", "", YES),
+        ("a", "", NO),
+        ("a", "x", NONE),
+        ("", "x", YES),
+    ):
         with pytest.raises(InputError, match="expected"):
             Decision(source, target, verdict)
 
@@ -116,7 +122,9 @@ ACTS = st.lists(
 
 
 @given(ACTS)
-def test_a_state_is_what_a_replay_gives(tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, str, str]]) -> None:
+def test_a_state_is_what_a_replay_gives(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, str, str]]
+) -> None:
     path = tmp_path_factory.mktemp("replay") / "decisions.sqlite"
     live, stack, last = Decisions.open(path), list[Decision](), dict[str, str]()
     for number, (source, target, verdict) in enumerate(acts):

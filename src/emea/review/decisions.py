@@ -41,7 +41,8 @@ CREATE TRIGGER IF NOT EXISTS never_deleted BEFORE DELETE ON events
     BEGIN SELECT RAISE(ABORT, 'events are added, never deleted'); END;
 PRAGMA user_version = {VERSION};
 """
-COLUMNS = tuple("id step kind undoes key who at source target verdict comment sampled shown".split())
+EVENT = ("id", "step", "kind", "undoes", "key", "who", "at")
+COLUMNS = (*EVENT, "source", "target", "verdict", "comment", "sampled", "shown")
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS[1:])}) VALUES ({', '.join('?' * len(COLUMNS[1:]))})"
 
 
@@ -99,6 +100,7 @@ class Decisions:
         self._history: dict[str, list[Decision]] = {}  # of each source: what was not undone
         self._verdicts: Counter[str] = Counter()  # of the last decision on each source
         self._people: Counter[str] = Counter()
+        self._changed: list[str] = []  # sources, as events touched them
 
     @classmethod
     def open(cls, path: Path) -> Decisions:
@@ -115,7 +117,9 @@ class Decisions:
             made = cls(connection)
             made._catch_up()
         except sqlite3.Error as error:
-            raise InputError(f"{path} cannot be used for decisions: {error}; expected a file that emea wrote") from error
+            raise InputError(
+                f"{path} cannot be used for decisions: {error}; expected a file that emea wrote"
+            ) from error
         return made
 
     def close(self) -> None:
@@ -127,7 +131,9 @@ class Decisions:
         """Store what a person decided as one step, and return it; a key that was used before adds nothing."""
         with self._writing():
             step, _ = self._known(key)
-            return step if step is not None else self._insert(DECIDE, key, [replace(each, who=who) for each in decisions])
+            return (
+                step if step is not None else self._insert(DECIDE, key, [replace(each, who=who) for each in decisions])
+            )
 
     def undo(self, who: str, key: str) -> int | None:
         """Take back the last step of a person that stands, and return it; None if there is none."""
@@ -175,6 +181,16 @@ class Decisions:
                 for each in history:
                     found[source, each.who].append(each)
             return [each for history in found.values() for each in holding(history)]
+
+    def stored(self, key: str) -> int | None:
+        """The step of a request that was made before, by its key."""
+        with self._lock:
+            return self._known(key)[0]
+
+    def changes(self, since: int) -> list[str]:
+        """The sources that were decided or undone after the first so many changes."""
+        with self._reading():
+            return self._changed[since:]
 
     def of_step(self, step: int) -> list[Decision]:
         """What was decided in a step."""
@@ -225,11 +241,11 @@ class Decisions:
 
     def _insert(self, kind: str, key: str | None, decisions: Iterable[Decision]) -> int:
         step, time = self._next(), now()
-        rows = [
-            (step, kind, None, None if place else key, each.who, each.at or time, each.source, each.target)
-            + (each.verdict, each.comment, each.sampled, json.dumps(each.shown, ensure_ascii=False))
-            for place, each in enumerate(decisions)
-        ]
+        rows = []
+        for place, each in enumerate(decisions):
+            event = step, kind, None, None if place else key, each.who, each.at or time
+            shown = json.dumps(each.shown, ensure_ascii=False)
+            rows.append((*event, each.source, each.target, each.verdict, each.comment, each.sampled, shown))
         if not rows:
             raise InputError("found no decision to store, expected at least one")
         self._connection.executemany(INSERT, rows)
@@ -248,6 +264,7 @@ class Decisions:
             if step not in self._steps and kind == DECIDE:
                 self._undoable[who].append(step)
             self._steps.setdefault(step, []).append(made)
+            self._changed.append(source)
             self._count(source, -1)
             self._history.setdefault(source, []).append(made)
             self._count(source, 1)
@@ -255,6 +272,7 @@ class Decisions:
     def _take_back(self, step: int, who: str) -> None:
         self._undoable[who].remove(step)
         for each in self._steps[step]:
+            self._changed.append(each.source)
             self._count(each.source, -1)
             left = [other for other in self._history.pop(each.source, ()) if other.step != step]
             if left:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
@@ -13,29 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.formats._labels import TYPES, last_part, last_parts, types
+from emea.formats._labels import TYPES, last_parts, types
+from emea.review.tables import FOUND, page_of
 from emea.runs.wording import Called
 
 MOST = 40  # values, and neighbours, of an entity that are shown
 LONGEST = 300  # characters of a value
-FOUND = 20  # entities that a search shows
-WEB = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
 Counterpart = Callable[[str], str | None]  # of a name, that of the entity it is linked to
-
-
-def page_of(name: str) -> str | None:
-    """The address of an entity's own page, if its name is one.
-
-    >>> page_of("http://ex.org/a"), page_of("javascript:alert(1)"), page_of("urn:a")
-    ('http://ex.org/a', None, None)
-    """
-    return name if WEB.fullmatch(name) else None
-
-
-def plain_entity(name: str, label: str, kinds: str) -> dict[str, Any]:
-    """An entity of which the graph is not known; types are joined by |."""
-    shown = {"name": name, "label": label or last_part(name), "types": [each for each in kinds.split("|") if each]}
-    return {**shown, "values": [], "neighbours": [], "link": page_of(name)}
 
 
 class Entities:

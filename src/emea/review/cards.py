@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from emea.errors import EmeaError
 from emea.report.reading import FinishedRun, read_columns
-from emea.review.decisions import Decision
+from emea.review.decision import Decision
 from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, unlinked_sources
 
 if TYPE_CHECKING:
@@ -102,6 +102,11 @@ class Reviewed:
             return
         called = (explainer and explainer.finder.called) or both_called(found, ())
         self.entities = Entities(found.given.source, called[0]), Entities(found.given.target, called[1])
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a target has one source at most."""
+        return str(self.run.settings.get("matching", {}).get("cardinality", "one-to-one")).startswith("one-to-")
 
     def proposed(self, source: str) -> tuple[str, float] | None:
         """The target that a source is linked to, and how surely."""

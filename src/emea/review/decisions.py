@@ -8,15 +8,15 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from emea.errors import InputError
+from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision, holding
 
 FILE = "decisions.sqlite"  # in the folder of a run
-YES, NO, NONE, UNSURE = VERDICTS = ("yes", "no", "none", "unsure")
 DECIDE, UNDO, IMPORT = "decide", "undo", "import"
 VERSION = 1  # of the table
 SCHEMA = f"""
@@ -46,45 +46,6 @@ COLUMNS = (*EVENT, "source", "target", "verdict", "comment", "sampled", "shown")
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS[1:])}) VALUES ({', '.join('?' * len(COLUMNS[1:]))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """An answer to which target a source has, or none; or that a pair is wrong."""
-
-    source: str
-    target: str  # empty if the verdict is none
-    verdict: str
-    comment: str = ""
-    sampled: float | None = None
-    shown: dict[str, Any] = field(default_factory=dict)  # confidence, queue, candidates, hidden
-    who: str = ""
-    at: str = ""
-    step: int = 0
-
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise InputError(f"found the verdict '{self.verdict}', expected one of {', '.join(VERDICTS)}")
-        if not self.source:
-            raise InputError("found a decision without source, expected the name of an entity")
-        if self.verdict in {YES, NO} and not self.target:
-            raise InputError(f"found the verdict {self.verdict} without target, expected one; '{NONE}': no counterpart")
-        if self.verdict == NONE and self.target:
-            raise InputError(f"found the verdict {NONE} with the target '{self.target}', expected no target")
-
-
-def holding(history: Sequence[Decision]) -> list[Decision]:
-    """What holds of decisions about one source, given in their order: the last answer, and every pair that was rejected
-    and not taken up again.
-
-    >>> [each.verdict for each in holding([Decision("a", "x", NO), Decision("a", "y", YES), Decision("a", "", NONE)])]
-    ['no', 'none']
-    """
-    kept: list[Decision] = []
-    for later in history:
-        kept = [each for each in kept if each.target != later.target and NO in {each.verdict, later.verdict}]
-        kept.append(later)
-    return kept
-
-
 def now() -> str:
     """The time as events have it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -100,6 +61,7 @@ class Decisions:
         self._history: dict[str, list[Decision]] = {}  # of each source: what was not undone
         self._verdicts: Counter[str] = Counter()  # of the last decision on each source
         self._people: Counter[str] = Counter()
+        self._confirmed: dict[str, dict[str, None]] = {}  # of each target: its sources
         self._changed: list[str] = []  # sources, as events touched them
 
     @classmethod
@@ -162,6 +124,11 @@ class Decisions:
         with self._lock:
             history = self._history.get(source)
             return history[-1] if history else None
+
+    def confirmed(self, target: str) -> list[str]:
+        """The sources for which a target was confirmed."""
+        with self._lock:
+            return list(self._confirmed.get(target, ()))
 
     def standing(self) -> dict[str, Decision]:
         """The last decision that stands, of each source."""
@@ -280,10 +247,17 @@ class Decisions:
             self._count(each.source, 1)
 
     def _count(self, source: str, change: int) -> None:
+        """Add the last decision on a source to the counts, or take it away."""
         history = self._history.get(source)
-        if history:
-            self._verdicts[history[-1].verdict] += change
-            self._people[history[-1].who] += change
+        if not history:
+            return
+        last = history[-1]
+        self._verdicts[last.verdict] += change
+        self._people[last.who] += change
+        if last.verdict == YES and change > 0:
+            self._confirmed.setdefault(last.target, {})[source] = None
+        elif last.verdict == YES:
+            self._confirmed[last.target].pop(source)
 
 
 def _said(decision: Decision) -> tuple[str, str, str, str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.data import Graph
-from emea.formats._labels import types
+if TYPE_CHECKING:
+    from emea.data import Graph
 
 TITLES = {  # of the queues, and what they are good for
     "informative": ("Most informative", "Doubtful links on which most other doubtful links depend"),
@@ -50,6 +51,8 @@ class Cards:
     @classmethod
     def of(cls, links: pa.Table, unlinked: pa.Table, source: Graph, target: Graph) -> Cards:
         """From the tables `alignment` and `unlinked` of a run; of several links of a source, the surest counts."""
+        from emea.formats._labels import types  # here: it loads slowly, and the page should open at once
+
         ends = [
             np.concatenate([_numbers(graph, links[column]), _numbers(graph, unlinked[other])])
             for graph, column, other in ((source, "source", "source"), (target, "target", "candidate"))

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.errors import EmeaError
+from emea.errors import EmeaError, InputError
 from emea.report.reading import FinishedRun, read_columns
 from emea.review.decision import Decision
-from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, unlinked_sources
+from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, surest, unlinked_sources
 
 if TYPE_CHECKING:
+    from emea.data import Task
     from emea.evidence.prepared import Prepared
     from emea.review.entities import Entities
     from emea.runs.explaining import Explainer
@@ -43,9 +44,7 @@ class Reviewed:
         given = [] if seeds is None else _pairs(seeds)
         known = pa.array([source for source, _ in given], pa.large_string())
         links = run.links.filter(pc.invert(pc.is_in(run.links["source"], known)))
-        surest = links.take(pc.sort_indices(links, [("confidence", "descending")]))
-        _, first = np.unique(surest["source"].to_numpy(), return_index=True)  # of several links of a source
-        links, others = surest.take(pa.array(np.sort(first))), unlinked_sources(run.unlinked)
+        links, others = surest(links), unlinked_sources(run.unlinked)
         self.source, self.target, self.label, self.target_label, self.type = (
             [*links[name].to_pylist(), *others[name].to_pylist()]
             for name in ("source", "target", "source_label", "target_label", "source_type")
@@ -75,33 +74,24 @@ class Reviewed:
         self.ready.set()
 
     def _load(self, prepared: Prepared | None, explainer: Explainer | None) -> None:
-        from emea.evidence.prepared import prepare
         from emea.report.graphs import read_again
         from emea.review.entities import Entities
-        from emea.runs.explaining import Explainer
-        from emea.runs.wording import both_called
-        from emea.settings import Settings
+        from emea.runs.wording import Called
 
-        found: Prepared | str
-        if prepared is None:
-            task = read_again(self.run)
-            evidence = Settings(evidence=self.run.settings.get("evidence", {})).evidence
-            found = task if isinstance(task, str) else prepare(task, evidence)
-        else:
-            found = prepared
+        task = read_again(self.run) if prepared is None else prepared.given
         if explainer is None:
             try:
-                explainer = Explainer.open(self.run.folder, (), found)
+                explainer = _explainer(self.run, task if prepared is None else prepared)
             except EmeaError as error:
                 self.notes = (*self.notes, f"links are not explained: {error}")
+                self._candidates = Ranked.read(self.run.folder / "candidates.tsv")
+        if isinstance(task, str):
+            self.notes = (*self.notes, f"neighbours and values are not shown: {task}")
+        else:
+            called = explainer.finder.called if explainer is not None else None
+            ours, theirs = called or (Called(graph, graph, ()) for graph in (task.source, task.target))
+            self.entities = Entities(task.source, ours), Entities(task.target, theirs)
         self._explainer = explainer
-        if explainer is None:
-            self._candidates = Ranked.read(self.run.folder / "candidates.tsv")
-        if isinstance(found, str):
-            self.notes = (*self.notes, f"neighbours and values are not shown: {found}")
-            return
-        called = (explainer and explainer.finder.called) or both_called(found, ())
-        self.entities = Entities(found.given.source, called[0]), Entities(found.given.target, called[1])
 
     @property
     def exclusive(self) -> bool:
@@ -207,6 +197,21 @@ class Reviewed:
             return None
         shown: dict[str, Any] = shortened(told)
         return shown
+
+
+def _explainer(run: FinishedRun, given: Task | Prepared | str) -> Explainer:
+    """What explains the links of a run; values are prepared only if they can be."""
+    from emea.data import Task
+    from emea.evidence.prepared import prepare
+    from emea.runs.explaining import Explainer
+    from emea.runs.folder import GROUNDS
+    from emea.settings import Settings
+
+    if not (run.folder / GROUNDS).exists():
+        raise InputError(f"it has no {GROUNDS}, which only finished runs of the method emea leave")
+    if isinstance(given, Task):
+        given = prepare(given, Settings(evidence=run.settings.get("evidence", {})).evidence)
+    return Explainer.open(run.folder, (), given)
 
 
 def _pairs(table: pa.Table) -> list[tuple[str, str]]:

@@ -31,9 +31,10 @@ class Entities:
         self.triples = triples[~typing[triples[:, 1]]] if len(triples) else triples  # types are shown by themselves
         self._by_tail = np.argsort(self.triples[:, 2], kind="stable")
         self._heads, self._tails = self.triples[:, 0].copy(), self.triples[self._by_tail, 2]
-        entity = graph.literals["entity"].to_numpy()
-        self._literals = np.argsort(entity, kind="stable")
-        self._holders = entity[self._literals]
+        entity, attribute = (graph.literals[column].to_numpy() for column in ("entity", "attribute"))
+        order = np.argsort(entity, kind="stable")
+        self._holders, self._held = entity[order], attribute[order]
+        self._literals, self._values_held = order, graph.literals["value"].combine_chunks()
         self._relations, self._attributes = (
             last_parts(names).to_pylist() for names in (graph.relations, graph.attributes)
         )

@@ -43,6 +43,14 @@ def search(entities: Iterable[tuple[str, str]], text: str) -> list[dict[str, str
     return [{"name": name, "label": label} for name, label in found.items()]
 
 
+def surest(links: pa.Table) -> pa.Table:
+    """The links less those of sources that have a surer one."""
+    source = pc.dictionary_encode(links["source"].combine_chunks()).indices.to_numpy()
+    order = np.argsort(-links["confidence"].to_numpy(), kind="stable")
+    _, first = np.unique(source[order], return_index=True)
+    return links.take(pa.array(np.sort(order[first])))
+
+
 def unlinked_sources(table: pa.Table | None) -> pa.Table:
     """The sources without link, under the names that links have; the likeliest candidate as target."""
     text = pa.large_string()

@@ -202,13 +202,13 @@ def test_a_hundred_thousand_links_are_quick() -> None:
     triples = np.stack(
         [draw.integers(0, count, 400_000), draw.integers(0, 50, 400_000), draw.integers(0, count, 400_000)], 1
     )
-    begun = time.perf_counter()
+    begun = time.process_time()
     kind = queues.kinds(draw.integers(0, 20, count), np.arange(count), triples)
     some = Cards(np.arange(count), np.arange(count), draw.random(count) < 0.9, draw.random(count), kind, (), kind)
     order = queues.informative(some, Reach.of(some, triples, triples), nobody(some))
     assert len(order) == count
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     dealer = Dealer(kind, [(int(card), 0.01) for card in draw.choice(count, 1000, replace=False)])
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(decide_all(dealer, order, 200)) == 200
-    assert (time.perf_counter() - begun) / 200 < 0.02
+    assert (time.process_time() - begun) / 200 < 0.02

@@ -90,7 +90,10 @@ class Reviewed:
         else:
             called = explainer.finder.called if explainer is not None else None
             ours, theirs = called or (Called(graph, graph, ()) for graph in (task.source, task.target))
-            self.entities = Entities(task.source, ours), Entities(task.target, theirs)
+            found = Entities(task.source, ours), Entities(task.target, theirs)
+            for each in found:
+                each.warm()
+            self.entities = found
         self._explainer = explainer
 
     @property

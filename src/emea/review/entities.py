@@ -52,6 +52,12 @@ class Entities:
         counts = Counter(dict(zip(names, np.bincount(self.triples[:, 1], minlength=len(names)).tolist(), strict=True)))
         return [(name, count) for name, count in counts.most_common() if count]
 
+    def warm(self) -> None:
+        """Prepare what the first card, choice or search would wait for."""
+        self.shown(self.graph.entities[0].as_py(), lambda _: None)
+        self.search("x")
+        self.relations  # noqa: B018 - computed once
+
     def number(self, name: str) -> int | None:
         """Which entity has this name."""
         return self._numbers.get(name)
@@ -97,14 +103,11 @@ class Entities:
 
     def _values(self, entity: int) -> list[dict[str, str]]:
         first, last = np.searchsorted(self._holders, [entity, entity + 1])
-        rows = self.graph.literals.take(pa.array(self._literals[first : min(last, first + MOST)]))
-        held = zip(rows["attribute"].to_pylist(), rows["value"].to_pylist(), strict=True)
+        rows = slice(first, min(last, first + MOST))
+        values = self._values_held.take(pa.array(self._literals[rows])).to_pylist()
         return [
-            {
-                "attribute": self._attributes[attribute],
-                "value": value if len(value) <= LONGEST else value[:LONGEST] + "…",
-            }
-            for attribute, value in held
+            {"attribute": self._attributes[attribute], "value": _cut(value)}
+            for attribute, value in zip(self._held[rows].tolist(), values, strict=True)
         ]
 
     def _neighbours(self, entity: int, counterpart: Counterpart) -> list[dict[str, Any]]:

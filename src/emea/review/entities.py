@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
@@ -40,10 +41,9 @@ class Entities:
         )
 
     @cached_property
-    def types(self) -> list[str | None]:
-        """The types of each entity by name, joined by |."""
-        found: list[str | None] = types(self.graph).to_pylist()
-        return found
+    def types(self) -> pa.Array:
+        """The types of each entity by name, joined by |, null if it has none, [entities]."""
+        return types(self.graph)
 
     @cached_property
     def relations(self) -> list[tuple[str, int]]:
@@ -59,15 +59,17 @@ class Entities:
         self.relations  # noqa: B018 - computed once
 
     def number(self, name: str) -> int | None:
-        """Which entity has this name."""
-        return self._numbers.get(name)
+        """Which entity has this name: they are sorted, and a dictionary would take as much memory again."""
+        names = self.graph.entities
+        found = bisect_left(names, name, key=lambda each: each.as_py())
+        return found if found < len(names) and names[found].as_py() == name else None
 
     def shown(self, name: str, counterpart: Counterpart) -> dict[str, Any] | None:
         """All that a card shows of an entity; None if the graph has none of this name."""
-        entity = self._numbers.get(name)
+        entity = self.number(name)
         if entity is None:
             return None
-        kinds = (self.types[entity] or "").split("|")
+        kinds = (self.types[entity].as_py() or "").split("|")
         return {
             "name": name,
             "label": self.called.label(entity),
@@ -89,10 +91,6 @@ class Entities:
             {"name": name, "label": self.called.label(entity)}
             for name, entity in zip(names, rows[order].tolist(), strict=True)
         ]
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.graph.entities.to_pylist())}
 
     @cached_property
     def _texts(self) -> pa.Array:

@@ -1,0 +1,1 @@
+"""The page a person decides on: server, decisions, queues, estimates."""

@@ -132,7 +132,7 @@ class Fake:
                 verdicts[each["verdict"]] = verdicts.get(each["verdict"], 0) + 1
             titles = [("informative", "Most informative", "Doubtful links on which most other doubtful links depend"),
                       ("unlinked", "Unlinked", "Sources without a link, the likeliest to have one first"),
-                      ("type", "A type", "Links of one type, the least sure first")]  # fmt: skip
+                      ("of_type", "A type", "Links of one type, the least sure first")]  # fmt: skip
             return {
                 "run": "run", "graphs": ["ours.ttl", "theirs.ttl"], "who": "ana", "total": self.count,
                 "decided": len(self.standing()), "by_verdict": verdicts,

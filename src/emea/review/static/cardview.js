@@ -34,6 +34,7 @@ export function CardView({ view, all, pick, pickOther, search, searching, stopSe
     <${Candidates} card=${card} shown=${shown} other=${other} pick=${pick} search=${search} />
     ${searching && html`<${Search} pick=${pickOther} close=${stopSearch} />`}
     <${Sides} source=${card.source} target=${target} explanation=${about} all=${all} more=${more} />
+    ${card.loading && html`<p class="quiet" role="status">The graphs are being read; values, neighbours and reasons follow.</p>`}
     ${!card.hidden && html`<${Reasons} card=${card} target=${target} />`}
   </article>`;
 }

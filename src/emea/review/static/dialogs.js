@@ -52,8 +52,8 @@ export class Queues extends Component {
 }
 
 export const WANTED = {
-  type: { field: "type", title: "Type", among: "types" },
-  relation: { field: "relation", title: "Relation", among: "relations" },
+  of_type: { field: "type", title: "Type", among: "types" },
+  of_relation: { field: "relation", title: "Relation", among: "relations" },
   search: { field: "text", title: "Words in a name" },
 };
 

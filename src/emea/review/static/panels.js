@@ -1,8 +1,6 @@
 // What stands beside the card: how good the links are, what was decided, who decides, the files, the next run.
 import { Key, Label, counted, html, many, percent, titleOf } from "./markup.js";
 
-const HALF = 2; // points within which precision should be known
-
 export const VERDICTS = {
   yes: ["✓", "right"],
   no: ["✗", "wrong"],
@@ -12,14 +10,15 @@ export const VERDICTS = {
 
 /** Precision and recall with their intervals, and whether to go on. */
 export function Quality({ estimate, trouble }) {
-  const known = estimate && estimate.precision != null;
+  const known = estimate?.precision != null;
   return html`<section class="quality" aria-labelledby="quality">
     <h2 id="quality" tabindex="-1">How good is it? <${Key} name="G" /></h2>
     ${trouble && html`<p class="quiet">Not known at the moment: ${trouble}</p>`}
-    ${estimate && !known && html`<p>Not known yet. Every fifth card is drawn at random, with its score hidden; from those it is worked out.</p>`}
-    ${known && html`<${Measure} title="Precision" about="of the links, how many are right" value=${estimate.precision} low=${estimate.low} high=${estimate.high} />`}
-    ${known && estimate.recall != null && html`<${Measure} title="Recall" about="of what a reviewer can find, how much is linked" value=${estimate.recall} low=${estimate.recall_low} high=${estimate.recall_high} />`}
+    ${estimate && !known && html`<p>Not known yet. Every fifth card is drawn at random, with its score hidden; they will tell.</p>`}
+    ${known && html`<${Measure} title="Precision" about="of the links are right" value=${estimate.precision} low=${estimate.low} high=${estimate.high} />`}
+    ${known && estimate.recall != null && html`<${Measure} title="Recall" about="of what a reviewer can find is linked" value=${estimate.recall} low=${estimate.recall_low} high=${estimate.recall_high} />`}
     ${estimate && html`<${Outlook} estimate=${estimate} />`}
+    ${known && estimate.strata?.length > 0 && html`<${Strata} strata=${estimate.strata} />`}
   </section>`;
 }
 
@@ -32,17 +31,33 @@ function Measure({ title, about, value, low, high }) {
       <rect x=${at(low)} width=${at(Math.max(high - low, 0.005))} y="3" height="8" />
       <circle cx=${at(value)} cy="7" r="5" />
     </svg>
-    <p class="quiet">${about}; 95 % sure to be in the interval</p>
+    <p class="quiet">${about}</p>
   </div>`;
 }
 
+/** How many more cards it takes, and whether one may stop. */
 function Outlook({ estimate }) {
-  const { answered, more, stop } = estimate;
-  const lines = [];
-  if (answered != null) lines.push(`From ${counted(answered, "sampled card")}.`);
-  if (more > 0) lines.push(`About ${many(more)} more until precision is known to ± ${HALF} points.`);
-  if (more === 0) lines.push(`Precision is known to ± ${HALF} points.`);
-  return html`<p>${lines.join(" ")}</p>${stop?.why && html`<p class=${stop.yes ? "stop yes" : "stop"}><strong>${stop.yes ? "You may stop." : "Go on."}</strong> ${stop.why}</p>`}`;
+  const { answered, look, next_look: next, more, stop } = estimate;
+  const from = look ? `From ${counted(look, "sampled card")}, 95 % sure. ` : "";
+  const since = next ? `${many(answered)} answered; figures again at ${many(next)}.` : "";
+  return html`<p class="quiet">${from}${since}</p>
+    ${stop && html`<div class=${stop.yes ? "stop yes" : "stop"}>
+      <p><strong>${stop.yes ? "You can stop." : more > 0 ? `About ${counted(more, "more card")} until ± 2 points` : "Go on."}</strong></p>
+      <p>${stop.why}</p>
+    </div>`}`;
+}
+
+/** The same by confidence. */
+function Strata({ strata }) {
+  const row = (each) => html`<tr key=${`${each.linked}${each.low}`}>
+    <th scope="row">${each.linked ? "" : "unlinked, "}${each.low} to ${each.high}</th>
+    <td class="number">${many(each.hits)} of ${many(each.asked)}</td>
+    <td class="number">${percent(each.share_low)} to ${percent(each.share_high)}</td>
+  </tr>`;
+  return html`<details>
+    <summary>By confidence</summary>
+    <table><thead><tr><th scope="col">Confidence</th><th scope="col" class="number">right</th><th scope="col" class="number">interval</th></tr></thead><tbody>${strata.map(row)}</tbody></table>
+  </details>`;
 }
 
 /** The last decisions made here; each can be opened again. */

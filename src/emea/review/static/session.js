@@ -7,6 +7,7 @@ import { VERDICTS } from "./panels.js";
 import { Outbox, ask } from "./server.js";
 
 const POLL = 5000; // ms between looks at what others do
+const AGAIN = 1000; // ms until a card that is not complete is asked for again
 const RECENT = 8; // decisions that can be opened again at once
 const FIRST = "informative"; // queue
 
@@ -81,8 +82,21 @@ export class Session {
       const shown = card.proposed ?? card.candidates[0]?.target.name ?? null;
       this.view = { card, shown, other: null, comment: localStorage.getItem(this.draft(card)) ?? "" };
       this.came();
+      if (card.loading) this.complete(card);
       this.say([before, spoken(this.view)].filter(Boolean).join(" "));
     }
+    this.changed();
+  }
+
+  /** A card that came before the server had read the graphs: ask for the rest of it. */
+  async complete(card) {
+    await new Promise((passed) => setTimeout(passed, AGAIN));
+    if (this.dealer.current !== card) return;
+    const whole = await ask("/card", { source: card.source.name }).catch(() => card);
+    if (this.dealer.current !== card) return;
+    this.dealer.current = whole;
+    this.view = { ...this.view, card: whole };
+    if (whole.loading) this.complete(whole);
     this.changed();
   }
 

@@ -92,7 +92,7 @@ def test_decisions_of_a_run_are_learned_from(graphs: tuple[Path, Path], tmp_path
     assert "alignment.review.tsv: found no pairs, only" in said
     (tmp_path / "nothing").mkdir()
     done = command("align", *given[:2], "--decisions", "nothing", "--out", "third", folder=tmp_path, code=2)
-    names = "decisions.sssom.tsv or decisions.tsv or alignment.review.tsv"
+    names = "decisions.sqlite or decisions.sssom.tsv or decisions.tsv or alignment.review.tsv"
     assert f"nothing holds no decisions; expected a file {names} in it" in " ".join(done.stderr.split())
 
 

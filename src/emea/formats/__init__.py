@@ -26,6 +26,7 @@ from emea.contracts import (
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
 from emea.formats._addresses import without_password as without_password  # also for runs
+from emea.formats._decided import DATABASE, decided_in, read_database
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
@@ -44,7 +45,6 @@ from emea.formats._selection import SELECTING, select
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
-DECISIONS = ("decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
 
 
 def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
@@ -126,9 +126,7 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
     confidence. They are a file of pairs, the folder of a run, a list of pairs that are right, or a table with the
     columns source, target and decision (yes, no or nothing). A decision takes precedence over a seed."""
     task = require_task(task)
-    if isinstance(decisions, str | Path):
-        decisions = _decided_in(Path(decisions))
-    known = _known(*_pairs(decisions, "decisions"), task.source, task.target, cardinality)
+    known = _known(*_decided(decisions), task.source, task.target, cardinality)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
     kept = ~torch.isin(task.seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
     if cardinality.endswith("-to-one"):
@@ -145,14 +143,12 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
     )
 
 
-def _decided_in(path: Path) -> Path:
-    """The file of decisions: the path itself, or the one in the folder of a run."""
-    if not path.is_dir():
-        return path
-    for name in DECISIONS:
-        if (path / name).exists():
-            return path / name
-    raise InputError(f"{path} holds no decisions; expected a file {' or '.join(DECISIONS)} in it")
+def _decided(decisions: Any) -> tuple[pa.Table, Path]:
+    """The pairs that were decided on, and what messages call them."""
+    if not isinstance(decisions, str | Path):
+        return _pairs(decisions, "decisions")
+    path = decided_in(Path(decisions))
+    return (read_database(path) if suffix(path) == suffix(Path(DATABASE)) else read_pair_names(path)), path
 
 
 def read_pair_names(path: Path) -> pa.Table:

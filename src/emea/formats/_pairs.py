@@ -23,6 +23,7 @@ ONE_TO_ONE, MANY_TO_MANY = "one-to-one", "many-to-many"
 SKIPPED = b"skipped"  # metadata key of a table of pairs: what else the file holds
 DECISION = "decision"  # the column in which a person says whether a pair is right
 UNDECIDED = "no decision"
+NONE, UNSURE = "none", "unsure"  # verdicts: the source has no counterpart; nobody knows
 DECISIONS = {
     **dict.fromkeys(("yes", "y", "right", "true", "1"), True),
     **dict.fromkeys(("no", "n", "wrong", "false", "0"), False),
@@ -80,8 +81,14 @@ class PairColumns:
         """Add a pair that a person decided on, whatever its weight: one that is rejected is excluded, and one that is
         not decided is no pair. `place` is where it was found, for the error."""
         word = decision.strip().lower()
+        if word == NONE and source:
+            self.add(source, "", line=line)
+            return
+        if word == UNSURE:
+            self.skip("an unsure decision")
+            return
         if word and word not in DECISIONS:
-            expected = "expected yes, right, y or true; no, wrong, n or false; or nothing"
+            expected = "expected yes, right, y or true; no, wrong, n or false; none; unsure; or nothing"
             raise InputError(f"{place}: found '{decision}' in the column {DECISION}, {expected}")
         if word and excluded and DECISIONS[word]:
             raise InputError(f"{place}: found a pair that is excluded and decided to be right, expected one of them")

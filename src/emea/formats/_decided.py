@@ -1,0 +1,75 @@
+"""Decisions of people: in the files of a run folder, or in the database that the review page adds to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+
+from emea.errors import InputError
+from emea.formats._files import one_line
+from emea.formats._pairs import PairColumns
+
+DATABASE = "decisions.sqlite"  # of the review page
+DECISIONS = (DATABASE, "decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
+NO = "no"
+Decision = tuple[str, str, str]  # source, target, which is empty if there is none, and verdict
+EVENTS = """
+    SELECT source, coalesce(target, ''), verdict FROM events
+    WHERE kind <> 'undo' AND step NOT IN (SELECT undoes FROM events WHERE undoes IS NOT NULL) ORDER BY id
+"""
+
+
+def decided_in(path: Path) -> Path:
+    """The file of decisions: the path itself, or the one in the folder of a run."""
+    if not path.is_dir():
+        return path
+    for name in DECISIONS:
+        if (path / name).exists():
+            return path / name
+    raise InputError(f"{path} holds no decisions; expected a file {' or '.join(DECISIONS)} in it")
+
+
+def read_database(path: Path) -> pa.Table:
+    """What stands in a database of decisions, as a table of pairs."""
+    columns = PairColumns()
+    for source, target, verdict in standing(_events(path)):
+        columns.decide(verdict, str(path), source, target)
+    return columns.build(path, "decisions")
+
+
+def standing(events: Iterable[Decision]) -> Iterator[Decision]:
+    """What stands of source, target and verdict, given in their order: the last answer for each source, and every pair
+    that was rejected and not taken up again.
+
+    >>> list(standing([("a", "x", "no"), ("a", "y", "yes"), ("a", "", "none")]))
+    [('a', 'x', 'no'), ('a', '', 'none')]
+    """
+    kept: dict[str, list[Decision]] = {}
+    for later in events:
+        source, target, verdict = later
+        before = kept.get(source, ())
+        kept[source] = [each for each in before if each[1] != target and NO in {each[2], verdict}] + [later]
+    return (each for history in kept.values() for each in history)
+
+
+def _events(path: Path) -> list[Decision]:
+    """Source, target and verdict of each decision that was not undone, the first first."""
+    address = path.resolve().as_uri()
+    try:
+        try:
+            return _selected(f"{address}?mode=ro")
+        except sqlite3.OperationalError:
+            return _selected(f"{address}?immutable=1")  # in a folder where nothing may be written
+    except (sqlite3.Error, UnicodeError) as error:
+        expected = "expected the decisions of the review page"
+        raise InputError(f"{path} cannot be read: {one_line(str(error))}; {expected}") from error
+
+
+def _selected(address: str) -> list[Decision]:
+    with closing(sqlite3.connect(address, uri=True)) as database:
+        database.execute("PRAGMA trusted_schema = OFF")  # a file must not run functions
+        return database.execute(EVENTS).fetchall()

@@ -1,0 +1,228 @@
+"""Queues: in which order sources come up for a decision.
+
+A card stands for a source that can be decided. Orders are arrays of card numbers, the first to be dealt first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from emea.data import Graph
+
+TITLES = {  # of the queues, and what they are good for
+    "informative": ("Most informative", "Doubtful links on which most other doubtful links depend"),
+    "least sure": ("Least sure", "Links whose confidence is lowest"),
+    "conflicts": ("Conflicts", "Several sources that want the same target"),
+    "type": ("A type", "Links of one type, the least sure first"),
+    "relation": ("A relation", "Links of entities with one relation, the least sure first"),
+    "search": ("A search", "Sources whose label or name has all the words"),
+    "unlinked": ("Unlinked", "Sources without a link, the likeliest to have one first"),
+    "random": ("Random", "Every source, in random order"),
+}
+SHARE = 0.5  # of an entity's doubt that ends when all its neighbours are decided
+APART = 0.5  # how much neighbours bear on each other whose targets are no neighbours
+AHEAD = 2000  # cards at the front of the informative queue that are chosen one by one
+OFTEN = 0.5  # how much a card is worth less if its kind has come up: a power of how often
+
+
+@dataclass(frozen=True, eq=False)
+class Cards:
+    """What the queues know about each card, [cards]."""
+
+    source: np.ndarray  # number of the source
+    target: np.ndarray  # number of the linked target, or else of the likeliest candidate; −1 if there is none
+    linked: np.ndarray  # bool
+    probability: np.ndarray  # confidence of the link, or else probability of the candidate
+    type: np.ndarray  # number of the type, −1 if unknown
+    types: tuple[str, ...]  # names of the types
+    kind: np.ndarray  # a number for type and main relation together: cards of a kind are alike
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @classmethod
+    def of(cls, links: pa.Table, unlinked: pa.Table, source: Graph, target: Graph) -> Cards:
+        """From the tables `alignment` and `unlinked` of a run; of several links of a source, the surest counts."""
+        from emea.formats._labels import types  # here: it loads slowly, and the page should open at once
+
+        ends = [
+            np.concatenate([_numbers(graph, links[column]), _numbers(graph, unlinked[other])])
+            for graph, column, other in ((source, "source", "source"), (target, "target", "candidate"))
+        ]
+        sure = np.concatenate([column.to_numpy() for column in (links["confidence"], unlinked["probability"])])
+        sure = np.nan_to_num(sure.astype(np.float64))
+        order = np.lexsort((-sure, ends[0]))
+        number, first = np.unique(ends[0][order], return_index=True)
+        rows = order[first[number >= 0]]
+        told = types(source, ends[0][rows]).dictionary_encode()
+        type_ = told.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        kind = kinds(type_, ends[0][rows], source.triples.cpu().numpy())
+        names = tuple(told.dictionary.to_pylist())
+        return cls(ends[0][rows], ends[1][rows], rows < links.num_rows, sure[rows], type_, names, kind)
+
+    @property
+    def doubt(self) -> np.ndarray:
+        """How much a decision would tell, [cards]: 1 where the link is as likely right as wrong."""
+        doubt: np.ndarray = 4 * self.probability * (1 - self.probability)
+        return doubt
+
+
+def _numbers(graph: Graph, names: pa.ChunkedArray) -> np.ndarray:
+    """The numbers of entities, −1 for no or an unknown name."""
+    found = graph.positions(pc.cast(names, pa.large_string()).combine_chunks())
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def kinds(type_: np.ndarray, source: np.ndarray, triples: np.ndarray) -> np.ndarray:
+    """A number for each combination of type and main relation, [cards]: the relation that most of an entity's triples,
+    [triples, 3], have."""
+    ends = np.concatenate([triples[:, :2], triples[:, :0:-1]])  # entity, relation
+    relations = int(ends[:, 1].max(initial=0)) + 1
+    key, count = np.unique(ends[:, 0] * relations + ends[:, 1], return_counts=True)
+    order = np.lexsort((-count, key // relations))
+    entity, first = np.unique(key[order] // relations, return_index=True)
+    main = np.full(int(max(source.max(initial=-1), entity.max(initial=-1))) + 1, -1)
+    main[entity] = key[order][first] % relations
+    both = (type_ + 1) * (relations + 1) + main[source] + 1
+    return np.unique(both, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Which cards bear on which: the neighbours of card i are other[start[i] : start[i + 1]]."""
+
+    start: np.ndarray  # [cards + 1]
+    other: np.ndarray  # [neighbours]
+    weight: np.ndarray  # [neighbours] share of the other card's evidence that this one is
+
+    @classmethod
+    def of(cls, cards: Cards, source_triples: np.ndarray, target_triples: np.ndarray) -> Reach:
+        """Two cards bear on each other if their sources are neighbours, and fully if their targets are, too."""
+        size = int(max(cards.source.max(initial=-1), source_triples[:, [0, 2]].max(initial=-1))) + 1
+        card = np.full(size, -1)
+        card[cards.source] = np.arange(len(cards))
+        one, two = card[source_triples[:, 0]], card[source_triples[:, 2]]
+        open_ = (one >= 0) & (two >= 0) & (one != two)
+        keys = np.unique(np.concatenate([one[open_] * len(cards) + two[open_], two[open_] * len(cards) + one[open_]]))
+        one, two = keys // max(1, len(cards)), keys % max(1, len(cards))
+        width = int(max(cards.target.max(initial=-1), target_triples[:, [0, 2]].max(initial=-1))) + 1
+        near = np.concatenate([target_triples[:, 0] * width + target_triples[:, 2]] * 2)
+        near[len(target_triples) :] = target_triples[:, 2] * width + target_triples[:, 0]
+        ends = cards.target[one], cards.target[two]
+        joined = (ends[0] >= 0) & (ends[1] >= 0) & np.isin(ends[0] * width + ends[1], near)
+        degree = np.bincount(two, minlength=len(cards))
+        weight = SHARE * np.where(joined, 1.0, APART) / np.maximum(1, degree)[two]
+        start = np.concatenate([[0], np.cumsum(np.bincount(one, minlength=len(cards)))])
+        return cls(start, two, weight)
+
+    def count(self, undecided: np.ndarray) -> np.ndarray:
+        """How many undecided cards each bears on, [cards]."""
+        return self._sums(undecided[self.other].astype(np.float64))
+
+    def worth(self, doubt: np.ndarray) -> np.ndarray:
+        """How much doubt a decision ends elsewhere, [cards]."""
+        return self._sums(doubt[self.other] * self.weight)
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        sums: np.ndarray = total[self.start[1:]] - total[self.start[:-1]]
+        return sums
+
+
+def informative(cards: Cards, reach: Reach, decided: np.ndarray) -> np.ndarray:
+    """What would change most, first: doubt × reach, where reach is the doubt of the card itself and the share of its
+    neighbours' doubt that it would end. What a chosen card ends does not count again, and kinds take turns. `decided`,
+    [cards] bool, are left out."""
+    doubt = np.where(decided, 0.0, cards.doubt)
+    worth = cards.doubt * (doubt + reach.worth(doubt))
+    order = np.argsort(-worth, kind="stable")
+    order = order[~decided[order]]
+    front = _one_by_one(order[:AHEAD], worth, doubt, cards, reach)
+    return np.concatenate([front, order[AHEAD:]])
+
+
+def _one_by_one(order: np.ndarray, worth: np.ndarray, doubt: np.ndarray, cards: Cards, reach: Reach) -> np.ndarray:
+    """The cards in the order in which each adds most to those before it. What a card adds never grows, so that only
+    the first of the heap has to be looked at again."""
+    left, seen, found = doubt.copy(), np.zeros(int(cards.kind.max(initial=0)) + 1), []
+    own = cards.doubt
+    heap = [(-worth[card], place, card, 0) for place, card in enumerate(order.tolist())]
+    heapq.heapify(heap)
+    while heap:
+        _, place, card, stage = heapq.heappop(heap)
+        near = slice(reach.start[card], reach.start[card + 1])
+        others, weight = reach.other[near], reach.weight[near]
+        if stage == len(found):
+            found.append(card)
+            left[others] *= 1 - weight
+            left[card] = 0.0
+            seen[cards.kind[card]] += 1
+        else:
+            adds = own[card] * (left[card] + left[others] @ weight) / (1 + seen[cards.kind[card]]) ** OFTEN
+            heapq.heappush(heap, (-adds, place, card, len(found)))
+    return np.array(found, dtype=np.int64)
+
+
+def least_sure(cards: Cards) -> np.ndarray:
+    """The links, the least sure first."""
+    return _rising(cards, np.flatnonzero(cards.linked))
+
+
+def conflicts(cards: Cards) -> np.ndarray:
+    """Cards that want the same target as others, those of a target together; first where the second best claim is
+    strongest."""
+    claims = np.flatnonzero(cards.target >= 0)
+    claims = claims[np.lexsort((claims, -cards.probability[claims], cards.target[claims]))]
+    target = cards.target[claims]
+    place = np.arange(len(claims)) - np.searchsorted(target, target)  # among the claims to a target
+    second = np.zeros(int(target.max(initial=-1)) + 1)
+    second[target[place == 1]] = cards.probability[claims[place == 1]]
+    contested = np.bincount(target, minlength=len(second))[target] > 1
+    claims, target, place = claims[contested], target[contested], place[contested]
+    return claims[np.lexsort((place, target, -second[target]))]
+
+
+def of_type(cards: Cards, name: str) -> np.ndarray:
+    """The links of one type, the least sure first, then the unlinked."""
+    number = cards.types.index(name) if name in cards.types else -2
+    return _rising(cards, np.flatnonzero(cards.type == number))
+
+
+def of_relation(cards: Cards, triples: np.ndarray, chosen: int) -> np.ndarray:
+    """The links whose source has a relation at either end, the least sure first, then the unlinked."""
+    own = triples[triples[:, 1] == chosen]
+    return _rising(cards, np.flatnonzero(np.isin(cards.source, own[:, [0, 2]])))
+
+
+def search(texts: Sequence[str], words: str) -> np.ndarray:
+    """The cards whose text has all the words, shorter texts first; `texts` hold name and label in lower case,
+    [cards]."""
+    wanted = words.lower().split()
+    found = [card for card, text in enumerate(texts) if all(word in text for word in wanted)] if wanted else []
+    return np.array(sorted(found, key=lambda card: (len(texts[card]), card)), dtype=np.int64)
+
+
+def unlinked(cards: Cards) -> np.ndarray:
+    """The sources without a link, those first whose candidate is likeliest."""
+    rows = np.flatnonzero(~cards.linked)
+    return rows[np.lexsort((rows, -cards.probability[rows]))]
+
+
+def random(cards: Cards, seed: int = 0) -> np.ndarray:
+    """All cards, in random order."""
+    return np.random.default_rng(seed).permutation(len(cards))
+
+
+def _rising(cards: Cards, rows: np.ndarray) -> np.ndarray:
+    """The linked ones by confidence, then the others, the likeliest first."""
+    linked = cards.linked[rows]
+    sure = np.where(linked, cards.probability[rows], -cards.probability[rows])
+    return rows[np.lexsort((rows, sure, ~linked))]

@@ -18,7 +18,7 @@ export function shownConfidence({ card, shown }) {
 
 function question(card, shown) {
   if (!shown) return "Does the source have a counterpart?";
-  return !card.hidden && card.proposed ? "Are these two the same?" : "Which target is the same, if any?";
+  return card.candidates.length < 2 || (!card.hidden && card.proposed) ? "Are these two the same?" : "Which target is the same, if any?";
 }
 
 /** Everything about one source. */
@@ -32,7 +32,7 @@ export function CardView({ view, all, pick, pickOther, search, searching, stopSe
     ${card.hidden && html`<p class="note"><strong>Score hidden.</strong> This card was drawn at random to measure how good the links are, so judge it without the tool’s opinion.</p>`}
     <${Heads} source=${card.source} target=${target} confidence=${shownConfidence(view)} hidden=${card.hidden} />
     <${Candidates} card=${card} shown=${shown} other=${other} pick=${pick} search=${search} />
-    ${searching && html`<${Search} pick=${pickOther} close=${stopSearch} />`}
+    ${searching && html`<${Search} side="target" pick=${pickOther} close=${stopSearch} />`}
     <${Sides} source=${card.source} target=${target} explanation=${about} all=${all} more=${more} />
     ${card.loading && html`<p class="quiet" role="status">The graphs are being read; values, neighbours and reasons follow.</p>`}
     ${!card.hidden && html`<${Reasons} card=${card} target=${target} />`}

@@ -9,7 +9,7 @@ export const NUMBERED = 9;
 /** The candidates as buttons; the one that is compared is pressed. */
 export function Candidates({ card, shown, other, pick, search }) {
   const listed = card.candidates.slice(0, NUMBERED).map(({ target, confidence }, place) => {
-    const notes = [!card.hidden && target.name === card.proposed && "proposed", confidence != null && sure(confidence)];
+    const notes = [!card.hidden && target.name === card.proposed && "proposed", confidence != null && (confidence < 0.001 ? "< 0.001" : sure(confidence))];
     return html`<li key=${target.name}>
       <button type="button" class="candidate" aria-pressed=${String(shown === target.name)} onClick=${() => pick(target.name)}>
         <${Key} name=${place + 1} /> <${Label} text=${titleOf(target)} /> <small>${notes.filter(Boolean).join(" · ")}</small>
@@ -31,7 +31,7 @@ export function Candidates({ card, shown, other, pick, search }) {
   </div>`;
 }
 
-/** A search among all targets. */
+/** A search among all targets, or all sources. */
 export class Search extends Component {
   state = { text: "", found: [], at: 0, told: "" };
   box = createRef();
@@ -54,9 +54,9 @@ export class Search extends Component {
   async find(text) {
     if (!text.trim()) return this.setState({ found: [], told: "" });
     try {
-      const answer = await ask(`/search?${new URLSearchParams({ q: text, side: "target" })}`);
+      const answer = await ask(`/search?${new URLSearchParams({ q: text, side: this.props.side })}`);
       const found = answer.found ?? answer;
-      if (!this.gone && this.state.text === text) this.setState({ found, at: 0, told: found.length ? "" : "No target is called so." });
+      if (!this.gone && this.state.text === text) this.setState({ found, at: 0, told: found.length ? "" : `No ${this.props.side} is called so.` });
     } catch (error) {
       if (!this.gone) this.setState({ found: [], told: `The search failed: ${error.message}.` });
     }
@@ -72,23 +72,23 @@ export class Search extends Component {
     } else if (event.key === "Enter") {
       event.preventDefault();
       if (found[at]) this.props.pick(found[at]);
-    } else if (event.key === "Escape") {
+    } else if (event.key === "Escape" && this.props.close) {
       event.preventDefault();
       this.props.close();
     }
   }
 
-  render({ pick, close }, { text, found, at, told }) {
+  render({ side, pick, close }, { text, found, at, told }) {
     return html`<div class="searching" role="search">
-      <label for="search-target">Search the targets</label>
+      <label for="searched">Search the ${side}s</label>
       <div class="line">
-        <input id="search-target" ref=${this.box} type="search" role="combobox" autocomplete="off" spellcheck="false" dir="auto"
-          aria-expanded=${String(found.length > 0)} aria-controls="found-targets" aria-autocomplete="list"
+        <input id="searched" ref=${this.box} type="search" role="combobox" autocomplete="off" spellcheck="false" dir="auto"
+          aria-expanded=${String(found.length > 0)} aria-controls="found" aria-autocomplete="list"
           aria-activedescendant=${found.length ? `found-${at}` : null} value=${text}
           onInput=${(event) => this.typed(event.target.value)} onKeyDown=${(event) => this.pressed(event)} />
-        <button type="button" class="plain" onClick=${close}>Close <${Key} name="Esc" /></button>
+        ${close && html`<button type="button" class="plain" onClick=${close}>Close <${Key} name="Esc" /></button>`}
       </div>
-      <ul id="found-targets" role="listbox" aria-label="Targets found" hidden=${!found.length}>
+      <ul id="found" role="listbox" aria-label=${`${side}s found`} hidden=${!found.length}>
         ${found.map(
           (target, place) => html`<li key=${target.name} id=${`found-${place}`} role="option" aria-selected=${String(place === at)} onClick=${() => pick(target)}>
             <${Label} text=${titleOf(target)} /> <small><${Label} text=${target.name} /></small>

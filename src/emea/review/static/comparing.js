@@ -10,7 +10,7 @@ export function same(one, other) {
   return one === other || (plain(one) === plain(other) && plain(one) !== "");
 }
 
-/** Values side by side: those that the explanation compared, equal ones, those of the same attribute, then the others. */
+/** Values side by side: those that the explanation compared, equal ones, those of the same attribute, those that are near, then the others. */
 export function valueRows(source, target, explanation) {
   const mine = [...(source.values ?? [])];
   const its = [...(target?.values ?? [])];
@@ -32,11 +32,21 @@ export function valueRows(source, target, explanation) {
   join((one, other) => same(one.value, other.value));
   join(partOf, (one, other) => partOf(one, other).similarity);
   join((one, other) => plain(called(one.attribute)) === plain(called(other.attribute)));
+  join((one, other) => near(one.value, other.value));
   return [
     ...rows.sort((one, other) => one.place - other.place),
     ...mine.map((one) => ({ source: one, target: null, sign: target ? "source" : "" })),
     ...its.map((other) => ({ source: null, target: other, sign: "target" })),
   ];
+}
+
+/** Whether two values may well mean the same: numbers within a tenth, texts with half of their words in common. */
+function near(one, other) {
+  const [first, second] = [one, other].map((text) => Number(text.replaceAll(",", "")));
+  if (one.trim() && other.trim() && !Number.isNaN(first + second)) return Math.abs(first - second) <= 0.1 * Math.max(Math.abs(first), Math.abs(second));
+  const [mine, its] = [one, other].map((text) => new Set(plain(text).split(" ").filter(Boolean)));
+  const common = [...mine].filter((word) => its.has(word)).length;
+  return common > 0 && 2 * common >= Math.max(mine.size, its.size);
 }
 
 function signOf(one, other) {

@@ -1,4 +1,5 @@
 // What opens above the page: the keys, the choice of a queue, the next run.
+import { Search } from "./choosing.js";
 import { KEYS } from "./keys.js";
 import { Component, Dialog, Label, counted, html, many } from "./markup.js";
 import { ask } from "./server.js";
@@ -69,6 +70,11 @@ function Wanted({ title, options, value, set }) {
 
 const nameOf = (option) => (typeof option === "string" ? option : option.name);
 const optionText = (option) => (typeof option === "string" ? option : option.count == null ? option.name : `${option.name} (${many(option.count)})`);
+
+/** The card of any source. */
+export function Find({ pick, close }) {
+  return html`<${Dialog} title="Find a card" kind="find" close=${close}><${Search} side="source" pick=${pick} /><//>`;
+}
 
 /** Another run that learns from the decisions, and how far it is. */
 export class Again extends Component {

@@ -13,6 +13,7 @@ export const KEYS = [
   ["o", "source", "Open the source's own page"],
   ["p", "target", "Open the target's own page"],
   ["q", "queues", "Choose which cards come next"],
+  ["f", "find", "Find the card of a source, decided or not"],
   ["b", "bulk", "Accept many links at once"],
   ["g", "good", "Go to “How good is it?”"],
   ["r", "again", "Run again with these decisions"],

@@ -37,12 +37,12 @@ function Measure({ title, about, value, low, high }) {
 
 /** How many more cards it takes, and whether one may stop. */
 function Outlook({ estimate }) {
-  const { answered, look, next_look: next, more, stop } = estimate;
+  const { answered = 0, look, next_look: next, stop } = estimate;
   const from = look ? `From ${counted(look, "sampled card")}, 95 % sure. ` : "";
-  const since = next ? `${many(answered)} answered; figures again at ${many(next)}.` : "";
+  const since = next ? `${many(answered)} answered; ${look ? "new" : "first"} figures at ${many(next)}.` : "";
   return html`<p class="quiet">${from}${since}</p>
     ${stop && html`<div class=${stop.yes ? "stop yes" : "stop"}>
-      <p><strong>${stop.yes ? "You can stop." : more > 0 ? `About ${counted(more, "more card")} until ± 2 points` : "Go on."}</strong></p>
+      <p><strong>Can you stop?</strong></p>
       <p>${stop.why}</p>
     </div>`}`;
 }
@@ -61,10 +61,10 @@ function Strata({ strata }) {
 }
 
 /** The last decisions made here; each can be opened again. */
-export function Recent({ recent, reopen }) {
-  if (!recent.length) return null;
+export function Recent({ recent, reopen, find }) {
   return html`<section aria-labelledby="recent">
     <h2 id="recent">Just decided</h2>
+    ${!recent.length && html`<p class="quiet">Nothing yet. What you decide can be opened here again.</p>`}
     <ol class="recent" reversed>
       ${recent.map(
         ({ card, verdict, target, key }) => html`<li key=${key}>
@@ -76,6 +76,7 @@ export function Recent({ recent, reopen }) {
         </li>`,
       )}
     </ol>
+    <p><button type="button" class="plain" onClick=${find}><${Key} name="F" /> Find a card …</button></p>
   </section>`;
 }
 

@@ -1,7 +1,7 @@
 // The review page: one card at a time, decided by keys, nothing lost.
 import { Bulk } from "./bulk.js";
 import { Answers, CardView, shownTarget } from "./cardview.js";
-import { Again, Help, Queues } from "./dialogs.js";
+import { Again, Find, Help, Queues } from "./dialogs.js";
 import { actionOf } from "./keys.js";
 import { Component, Key, Label, counted, html, many, pageOf, render } from "./markup.js";
 import { Afterwards, People, Progress, Quality, Recent } from "./panels.js";
@@ -9,7 +9,7 @@ import { Refused, ask } from "./server.js";
 import { Session } from "./session.js";
 
 const ANSWERS = { right: "yes", wrong: "no", none: "none", unsure: "unsure" };
-const DIALOGS = ["queues", "bulk", "again", "help"];
+const DIALOGS = ["queues", "find", "bulk", "again", "help"];
 const KEYS_OFF = "emea-review-keys-off";
 const THEME = "emea-review-theme";
 
@@ -90,7 +90,7 @@ class Review extends Component {
         </main>
         <aside aria-label="About this review">
           <${Quality} estimate=${session.estimate} trouble=${session.unmeasured} />
-          <${Recent} recent=${session.recent} reopen=${(source) => session.reopen(source)} />
+          <${Recent} recent=${session.recent} reopen=${(source) => session.reopen(source)} find=${() => this.act("find")} />
           <${People} people=${state.people} who=${state.who} />
           <${Afterwards} state=${state} open=${(name) => this.setState({ open: name })} />
         </aside>
@@ -127,6 +127,13 @@ class Review extends Component {
     const { state } = session;
     if (open === "help") return html`<${Help} keys=${this.state.keys} setKeys=${(keys) => this.setKeys(keys)} close=${close} />`;
     if (open === "again") return html`<${Again} state=${state} close=${close} />`;
+    if (open === "find") {
+      const pick = ({ name }) => {
+        close();
+        session.reopen(name);
+      };
+      return html`<${Find} pick=${pick} close=${close} />`;
+    }
     if (open === "bulk") {
       const accept = async (body, count) => {
         await session.accept(body, count);
@@ -164,10 +171,10 @@ function Top({ session, act }) {
 
 /** What stands between the page and its server. */
 function Troubles({ session }) {
-  const { outbox, away, dealer } = session;
+  const { outbox, away, dealer, refusal } = session;
   const waiting = outbox.waiting().length;
   const trouble = outbox.trouble ?? dealer.trouble ?? away;
-  if (!trouble) return null;
+  if (!trouble) return refusal && html`<p class="warning" role="alert"><${Label} text=${refusal} /></p>`;
   const locked = trouble instanceof Refused && [401, 403].includes(trouble.status);
   return html`<p class="warning" role="alert">
     ${locked ? "The server does not know this browser any more: open the address that it printed." : "The server cannot be reached; it is tried again."}
@@ -192,7 +199,7 @@ function Empty({ session, act }) {
 }
 
 function focusOn(id) {
-  setTimeout(() => document.getElementById(id)?.focus()); // after it is drawn
+  document.getElementById(id)?.focus();
 }
 
 function changeTheme() {

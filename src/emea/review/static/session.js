@@ -20,10 +20,14 @@ export class Session {
     this.view = null; // the card that is shown, and what one does with it
     this.recent = [];
     this.message = "";
+    this.refusal = null; // why the last decision was not taken
     this.estimate = this.unmeasured = this.away = null;
-    this.outbox = new Outbox(JSON.stringify([state.run, state.who]), {
+    this.outbox = new Outbox(JSON.stringify([state.run, state.graphs, state.who]), {
       changed,
-      refused: ({ source }, error) => this.tell(`The server did not take ${source ? `the decision about ${source}` : "this"}: ${error.message}`),
+      refused: ({ source }, error) => {
+        this.refusal = `The server did not take ${source ? "the decision on this card" : "this"}: ${error.message}`;
+        this.say(this.refusal);
+      },
     });
     this.dealer = new Dealer({
       skipped: () => this.outbox.entries().map(({ body }) => body.source).filter(Boolean),
@@ -82,15 +86,15 @@ export class Session {
       const shown = card.proposed ?? card.candidates[0]?.target.name ?? null;
       this.view = { card, shown, other: null, comment: localStorage.getItem(this.draft(card)) ?? "" };
       this.came();
-      if (card.loading) this.complete(card);
+      if (card.loading) this.complete(card, 0);
       this.say([before, spoken(this.view)].filter(Boolean).join(" "));
     }
     this.changed();
   }
 
   /** A card that came before the server had read the graphs: ask for the rest of it. */
-  async complete(card) {
-    await new Promise((passed) => setTimeout(passed, AGAIN));
+  async complete(card, wait = AGAIN) {
+    await new Promise((passed) => setTimeout(passed, wait));
     if (this.dealer.current !== card) return;
     const whole = await ask("/card", { source: card.source.name }).catch(() => card);
     if (this.dealer.current !== card) return;
@@ -135,6 +139,7 @@ export class Session {
       hidden: card.hidden,
     };
     const body = { source: card.source.name, target: target?.name ?? null, verdict, comment: comment.trim(), shown };
+    this.refusal = null;
     const sent = this.outbox.put("/decisions", body);
     localStorage.removeItem(this.draft(card));
     this.recent = [{ card, verdict, target, key: performance.now() }, ...this.recent].slice(0, RECENT);
@@ -143,10 +148,18 @@ export class Session {
     this.message = `${VERDICTS[verdict][1]}: ${names}`;
     this.dealer.advance();
     this.dealt(`${VERDICTS[verdict][1]}. Next.`);
-    sent.then(() => card.hidden && this.measure(), () => this.dealer.before(card)); // refused: it is open again
+    sent.then(() => card.hidden && this.measure(), () => this.returned(card));
+  }
+
+  /** A decision was not taken: its card is open again. */
+  returned(card) {
+    this.recent = this.recent.filter((each) => each.card !== card);
+    this.dealer.before(card);
+    this.look();
   }
 
   async undo() {
+    this.refusal = null;
     this.tell("Taking back …");
     const { undone = [] } = await this.outbox.put("/undo", {}).catch(() => ({}));
     if (!undone.length) {

@@ -394,3 +394,54 @@ def test_the_next_run_and_its_progress(opened: Open) -> None:
     expect(page.get_by_role("button", name="Running …")).to_be_disabled()
     state.update(state="done")
     expect(page.locator("dialog code")).to_have_text("emea review run-2")
+
+
+def test_any_source_can_be_found(opened: Open) -> None:
+    page = opened()
+    page.keyboard.press("f")
+    page.keyboard.type("القاهرة")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator(".head .title bdi").first).to_have_text("القاهرة الكبرى")
+    expect(page.locator("dialog")).to_have_count(0)
+
+
+def test_how_good_it_is(opened: Open) -> None:
+    page = opened()
+    expect(page.locator(".quality")).to_contain_text("Not known yet")
+    stratum = {"linked": True, "low": 0.5, "high": 0.8, "size": 90, "asked": 20, "unsure": 0, "hits": 15}
+    told = {
+        **{"precision": 0.923, "low": 0.881, "high": 0.957, "recall": 0.81, "recall_low": 0.74, "recall_high": 0.87},
+        **{"answered": 61, "look": 50, "next_look": 100, "unsure": 0, "more": 160},
+        "strata": [{**stratum, "share_low": 0.53, "share_high": 0.89}],
+        "stop": {"yes": False, "why": "Not yet: ± 2 points take about 160 more cards."},
+    }
+    page.route("**/estimate", lambda route: route.fulfill(json=told))
+    until(page, page.locator(".note", has_text="Score hidden"))
+    answer(page, "u")
+    panel = page.locator(".quality")
+    expect(panel).to_contain_text("Precision 92.3 % 88.1 % to 95.7 %")
+    expect(panel).to_contain_text("Recall 81.0 % 74.0 % to 87.0 %")
+    expect(panel).to_contain_text("61 answered; new figures at 100.")
+    expect(panel.locator(".stop")).to_contain_text("160 more cards")
+    page.keyboard.press("g")
+    expect(page.locator("#quality")).to_be_focused()
+    page.locator(".quality summary").press("Enter")
+    expect(panel.locator("tbody tr")).to_contain_text("15 of 20")
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_what_differs_is_marked(opened: Open) -> None:
+    page = opened()
+    page.keyboard.press("f")
+    page.keyboard.type("<script>")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator(".head .title bdi").first).to_have_text(SCRIPTS[6][0])
+    table = page.get_by_role("table", name="Both entities side by side")
+    label = table.locator("tr", has_text="window.hit").first
+    assert label.locator("mark").all_text_contents() == ["town"]
+    assert "different" in (label.locator(".sign").text_content() or "")
+    assert table.locator("tr", has_text="Country").locator("line").count() == 1  # joined
+    assert "taken for the same" in (table.text_content() or "")

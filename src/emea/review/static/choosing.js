@@ -82,7 +82,7 @@ export class Search extends Component {
     return html`<div class="searching" role="search">
       <label for="searched">Search the ${side}s</label>
       <div class="line">
-        <input id="searched" ref=${this.box} type="search" role="combobox" autocomplete="off" spellcheck="false" dir="auto"
+        <input id="searched" ref=${this.box} type="search" role="combobox" data-first autocomplete="off" spellcheck="false" dir="auto"
           aria-expanded=${String(found.length > 0)} aria-controls="found" aria-autocomplete="list"
           aria-activedescendant=${found.length ? `found-${at}` : null} value=${text}
           onInput=${(event) => this.typed(event.target.value)} onKeyDown=${(event) => this.pressed(event)} />

@@ -12,8 +12,9 @@ export function same(one, other) {
 
 /** Values side by side: those that the explanation compared, equal ones, those of the same attribute, those that are near, then the others. */
 export function valueRows(source, target, explanation) {
-  const mine = [...(source.values ?? [])];
-  const its = [...(target?.values ?? [])];
+  const all = distinct(source.values);
+  const mine = [...all];
+  const its = distinct(target?.values);
   const rows = [];
   const join = (fits, alike) => {
     for (const one of [...mine]) {
@@ -21,7 +22,7 @@ export function valueRows(source, target, explanation) {
       if (!other) continue;
       mine.splice(mine.indexOf(one), 1);
       its.splice(its.indexOf(other), 1);
-      rows.push({ source: one, target: other, sign: signOf(one.value, other.value), alike: alike?.(one, other), place: source.values.indexOf(one) });
+      rows.push({ source: one, target: other, sign: signOf(one.value, other.value), alike: alike?.(one, other) });
     }
   };
   const compared = new Map();
@@ -34,10 +35,25 @@ export function valueRows(source, target, explanation) {
   join((one, other) => plain(called(one.attribute)) === plain(called(other.attribute)));
   join((one, other) => near(one.value, other.value));
   return [
-    ...rows.sort((one, other) => one.place - other.place),
-    ...mine.map((one) => ({ source: one, target: null, sign: target ? "source" : "" })),
-    ...its.map((other) => ({ source: null, target: other, sign: "target" })),
+    ...rows.sort((one, other) => all.indexOf(one.source) - all.indexOf(other.source)),
+    ...together(mine).map((one) => ({ source: one, target: null, sign: target ? "source" : "" })),
+    ...together(its).map((other) => ({ source: null, target: other, sign: "target" })),
   ];
+}
+
+/** Values without those that an attribute has twice, such as a name that is the same in two languages. */
+function distinct(values = []) {
+  return [...new Map(values.map((each) => [`${each.attribute}\n${plain(each.value) || each.value}`, each])).values()];
+}
+
+/** The values of each attribute as one: the first, and what else there is. */
+function together(values) {
+  const found = new Map();
+  for (const { attribute, value } of values) {
+    if (found.has(attribute)) found.get(attribute).others.push(value);
+    else found.set(attribute, { attribute, value, others: [] });
+  }
+  return [...found.values()];
 }
 
 /** Whether two values may well mean the same: numbers within a tenth, texts with half of their words in common. */
@@ -56,20 +72,31 @@ function signOf(one, other) {
 
 /** Neighbours side by side: first those that are taken for the same, then those of one side only. */
 export function neighbourRows(source, target) {
-  const its = [...(target?.neighbours ?? [])];
+  const its = byName(target?.neighbours);
   const joined = [];
   const alone = [];
-  for (const one of source.neighbours ?? []) {
-    const fitting = its.filter((each) => one.counterpart && each.name === one.counterpart);
-    const other = fitting.find((each) => each.inverse === one.inverse) ?? fitting[0];
+  for (const one of byName(source.neighbours)) {
+    const other = its.find((each) => each.name === one.counterpart);
     if (other) {
       its.splice(its.indexOf(other), 1);
       joined.push({ source: one, target: other, sign: "joined" });
     } else {
-      alone.push({ source: one, target: null, sign: !target ? "" : one.counterpart ? "elsewhere" : "unknown" });
+      alone.push({ source: one, target: null, sign: target ? elsewhere(one) : "" });
     }
   }
-  return [...joined, ...alone, ...its.map((other) => ({ source: null, target: other, sign: other.counterpart ? "elsewhere" : "unknown" }))];
+  return [...joined, ...alone, ...its.map((other) => ({ source: null, target: other, sign: elsewhere(other) }))];
+}
+
+const elsewhere = (neighbour) => (neighbour.counterpart ? "elsewhere" : "unknown");
+
+/** Each neighbour once, with all relations to it. */
+function byName(neighbours = []) {
+  const found = new Map();
+  for (const { relation, inverse, ...each } of neighbours) {
+    if (!found.has(each.name)) found.set(each.name, { ...each, relations: [] });
+    found.get(each.name).relations.push({ relation, inverse });
+  }
+  return [...found.values()];
 }
 
 /** The types of both as one row, if there are any. */

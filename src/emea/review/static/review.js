@@ -86,6 +86,7 @@ class Review extends Component {
       <div class="columns">
         <main>
           <${Troubles} session=${session} />
+          ${state.notes?.map((note) => html`<p class="note" key=${note}><${Label} text=${note} /></p>`)}
           ${session.view ? this.card() : html`<${Empty} session=${session} act=${(action) => this.act(action)} />`}
         </main>
         <aside aria-label="About this review">
@@ -178,7 +179,7 @@ function Troubles({ session }) {
   const locked = trouble instanceof Refused && [401, 403].includes(trouble.status);
   return html`<p class="warning" role="alert">
     ${locked ? "The server does not know this browser any more: open the address that it printed." : "The server cannot be reached; it is tried again."}
-    ${waiting > 0 && ` ${counted(waiting, "decision is", "decisions are")} kept in this browser and will be sent: you may go on, or close the page.`}
+    ${waiting > 0 && ` ${counted(waiting, "decision is", "decisions are")} kept in this browser and will be sent, even if you close the page.`}
   </p>`;
 }
 

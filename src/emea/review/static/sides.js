@@ -85,7 +85,7 @@ function valueRow({ source, target, sign, alike }) {
   let [mine, its] = [source && [{ text: source.value, common: true }], target && [{ text: target.value, common: true }]];
   if (sign === "differs" || sign === "partly") [mine, its] = differences(source.value, target.value);
   const cell = (value, pieces) =>
-    value ? html`<td><small class="attribute"><${Label} text=${spaced(value.attribute)} /></small> <${Pieces} all=${pieces} /></td>` : nothing();
+    value ? html`<td><small class="attribute"><${Label} text=${spaced(value.attribute)} /></small> <${Pieces} all=${pieces} />${value.others?.map((each) => html` <span aria-hidden="true">·</span> <${Label} text=${each} />`)}</td>` : nothing();
   return html`<tr class=${sign}>${cell(source, mine)}<${Sign} sign=${sign} alike=${alike} />${cell(target, its)}</tr>`;
 }
 
@@ -96,7 +96,7 @@ function Pieces({ all }) {
 
 function neighbourRow({ source, target, sign }) {
   const cell = (neighbour) =>
-    neighbour ? html`<td><small class="attribute">${relation(neighbour)}</small> <${Label} class="value" text=${titleOf(neighbour)} /></td>` : nothing();
+    neighbour ? html`<td><small class="attribute">${neighbour.relations.map((each, place) => [place ? ", " : "", relation(each)])}</small> <${Label} class="value" text=${titleOf(neighbour)} /></td>` : nothing();
   const middle =
     sign === "joined"
       ? html`<td class="sign joined" title="taken for the same"><svg aria-hidden="true" height="12"><line x1="0" x2="100%" y1="6" y2="6" /><circle cx="4" cy="6" r="4" /><circle class="far" cx="100%" cy="6" r="4" /></svg><span class="unseen">taken for the same</span></td>`

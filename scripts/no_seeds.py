@@ -91,9 +91,10 @@ def oaei(data: Path) -> Iterator[Case]:
         yield Case(f"oaei/{name}", paths[0], paths[1], names(links, *graphs), types(graphs[0]))
 
 
-def real(data: Path) -> Iterator[Case]:
-    """Pairs of which many entities have no counterpart."""
-    for name, judged in REAL.items():
+def real(data: Path, *chosen: str) -> Iterator[Case]:
+    """Pairs of which many entities have no counterpart, all or some of them."""
+    for name in chosen or REAL:
+        judged = REAL[name]
         place = data / "real" / name
         source, target = (next(place.glob(f"{side}.*")) for side in ("source", "target"))
         graph = read_graph(source)

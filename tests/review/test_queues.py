@@ -14,7 +14,11 @@ from emea.review.queues import Cards, Reach
 
 
 def cards(
-    probability: list[float], *, target: list[int] | None = None, unlinked: tuple[int, ...] = (), kind: int | list[int] = 0
+    probability: list[float],
+    *,
+    target: list[int] | None = None,
+    unlinked: tuple[int, ...] = (),
+    kind: int | list[int] = 0,
 ) -> Cards:
     """A card for each probability, linked to the target of the same number unless said otherwise."""
     number = np.arange(len(probability))
@@ -195,14 +199,16 @@ def test_never_ten_of_a_kind_in_a_row(sample: list[tuple[int, float]]) -> None:
 
 def test_a_hundred_thousand_links_are_quick() -> None:
     draw, count = np.random.default_rng(0), 100_000
-    triples = np.stack([draw.integers(0, count, 400_000), draw.integers(0, 50, 400_000), draw.integers(0, count, 400_000)], 1)
-    begun = time.perf_counter()
+    triples = np.stack(
+        [draw.integers(0, count, 400_000), draw.integers(0, 50, 400_000), draw.integers(0, count, 400_000)], 1
+    )
+    begun = time.process_time()
     kind = queues.kinds(draw.integers(0, 20, count), np.arange(count), triples)
     some = Cards(np.arange(count), np.arange(count), draw.random(count) < 0.9, draw.random(count), kind, (), kind)
     order = queues.informative(some, Reach.of(some, triples, triples), nobody(some))
     assert len(order) == count
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     dealer = Dealer(kind, [(int(card), 0.01) for card in draw.choice(count, 1000, replace=False)])
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(decide_all(dealer, order, 200)) == 200
-    assert (time.perf_counter() - begun) / 200 < 0.02
+    assert (time.process_time() - begun) / 200 < 0.02

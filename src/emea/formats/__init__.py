@@ -126,7 +126,7 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
     confidence. They are a file of pairs, the folder of a run, a list of pairs that are right, or a table with the
     columns source, target and decision (yes, no or nothing). A decision takes precedence over a seed."""
     task = require_task(task)
-    known = _known(*_decided(decisions), task.source, task.target, cardinality)
+    known = _known(*_decided(decisions, cardinality), task.source, task.target, cardinality)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
     kept = ~torch.isin(task.seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
     if cardinality.endswith("-to-one"):
@@ -143,12 +143,13 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
     )
 
 
-def _decided(decisions: Any) -> tuple[pa.Table, Path]:
+def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, Path]:
     """The pairs that were decided on, and what messages call them."""
     if not isinstance(decisions, str | Path):
         return _pairs(decisions, "decisions")
     path = decided_in(Path(decisions))
-    return (read_database(path) if suffix(path) == suffix(Path(DATABASE)) else read_pair_names(path)), path
+    in_database = suffix(path) == suffix(Path(DATABASE))
+    return (read_database(path, cardinality) if in_database else read_pair_names(path)), path
 
 
 def read_pair_names(path: Path) -> pa.Table:

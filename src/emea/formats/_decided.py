@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 
-from emea.errors import InputError
+from emea.errors import InputError, InputWarning
 from emea.formats._files import one_line
 from emea.formats._pairs import PairColumns
 
 DATABASE = "decisions.sqlite"  # of the review page
 DECISIONS = (DATABASE, "decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
-NO = "no"
+YES, NO = "yes", "no"
 Decision = tuple[str, str, str]  # source, target, which is empty if there is none, and verdict
 EVENTS = """
     SELECT source, coalesce(target, ''), verdict FROM events
@@ -33,11 +34,22 @@ def decided_in(path: Path) -> Path:
     raise InputError(f"{path} holds no decisions; expected a file {' or '.join(DECISIONS)} in it")
 
 
-def read_database(path: Path) -> pa.Table:
-    """What stands in a database of decisions, as a table of pairs."""
-    columns = PairColumns()
-    for source, target, verdict in standing(_events(path)):
-        columns.decide(verdict, str(path), source, target)
+def read_database(path: Path, cardinality: str) -> pa.Table:
+    """What stands in a database of decisions, as a table of pairs. Where a target has one source at most, the last
+    answer counts, with a warning: what was decided before cannot be edited."""
+    held, owner = list(standing(_events(path))), {}
+    if cardinality.startswith("one-to-"):
+        owner = {target: source for source, target, verdict in held if verdict == YES}
+    columns, lost = PairColumns(), []
+    for source, target, verdict in held:
+        if verdict == YES and owner.get(target, source) != source:
+            lost.append(f"'{target}' was first said to be '{source}', then '{owner[target]}'")
+        else:
+            columns.decide(verdict, str(path), source, target)
+    if lost:
+        several = f"skipping {len(lost):,} decisions on targets that were given to several sources"
+        hint = "--cardinality many-to-one keeps them"
+        warnings.warn(InputWarning(f"{path}: {several}; {lost[0]}; {hint}"), stacklevel=4)
     return columns.build(path, "decisions")
 
 
@@ -51,7 +63,7 @@ def standing(events: Iterable[Decision]) -> Iterator[Decision]:
     kept: dict[str, list[Decision]] = {}
     for later in events:
         source, target, verdict = later
-        before = kept.get(source, ())
+        before = kept.pop(source, ())  # so that sources stay in the order of their last answers
         kept[source] = [each for each in before if each[1] != target and NO in {each[2], verdict}] + [later]
     return (each for history in kept.values() for each in history)
 

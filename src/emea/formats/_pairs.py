@@ -22,7 +22,7 @@ DIFFERENT = OWL + "differentFrom"
 ONE_TO_ONE, MANY_TO_MANY = "one-to-one", "many-to-many"
 SKIPPED = b"skipped"  # metadata key of a table of pairs: what else the file holds
 DECISION = "decision"  # the column in which a person says whether a pair is right
-UNDECIDED = "no decision"
+UNDECIDED, UNSURE_VERDICT = "no decision", "the verdict unsure"
 NONE, UNSURE = "none", "unsure"  # verdicts: the source has no counterpart; nobody knows
 DECISIONS = {
     **dict.fromkeys(("yes", "y", "right", "true", "1"), True),
@@ -85,7 +85,7 @@ class PairColumns:
             self.add(source, "", line=line)
             return
         if word == UNSURE:
-            self.skip("an unsure decision")
+            self.skip(UNSURE_VERDICT)
             return
         if word and word not in DECISIONS:
             expected = "expected yes, right, y or true; no, wrong, n or false; none; unsure; or nothing"
@@ -113,6 +113,7 @@ class PairColumns:
                         f"{path}, {where}: found the name {name!r}, expected a non-empty name without tabs or newlines"
                     )
         expected = f"yes or no in the column {DECISION}" if UNDECIDED in self._skipped else expected
+        expected = "yes, no or none" if {*self._skipped} == {UNSURE_VERDICT} else expected
         skipped = ", ".join(f"{number:,} with {what}" for what, number in sorted(self._skipped.items()))
         if skipped and not self._sources:
             raise InputError(f"{path}: found no pairs, only {skipped}; expected {expected}")

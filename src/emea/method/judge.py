@@ -109,12 +109,29 @@ def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) 
     if not _teaches(given):
         return None
     before = competing(sample.pairs, found.odds, sample.sizes, sample.competition) * ceiling
-    row, right = _trials(sample, before, given)
+    row, right = _proposed(sample, before, given)
     return Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
 
 
 def _teaches(given: Task) -> bool:
     return len(given.checked) + len(given.unmatched) >= FEWEST_CHECKED
+
+
+def _proposed(sample: Sample, sure: np.ndarray, given: Task) -> tuple[np.ndarray, np.ndarray]:
+    """What would be proposed for entities that were decided, and whether it is right: the surest pair of each that has
+    an answer, and pairs that were rejected if there is no other answer. A right pair that nobody would propose, which
+    somebody found by hand, says nothing about how often proposals are right."""
+    width, order = sample.sizes[1], np.argsort(-sure, kind="stable")
+    right, wrong = (given.checked[given.checked.weight == weight] for weight in (1, 0))
+    answered = torch.cat([right.source, given.unmatched.source])
+    left = wrong[~torch.isin(wrong.source, answered)]
+    rows = [np.flatnonzero(np.isin(keys_of(sample.pairs, width), left.keys(width)))]
+    for column, known in zip(sample.pairs.T, (answered, given.unmatched.target), strict=True):
+        entity, first = np.unique(column[order], return_index=True)
+        rows.append(order[first[np.isin(entity, known)]])
+    row = np.concatenate(rows)
+    row = row[~np.isnan(sample.decided[row])]  # others may be right, too, where an entity has several counterparts
+    return row, sample.decided[row]
 
 
 def _trials(sample: Sample, sure: np.ndarray, given: Task) -> tuple[np.ndarray, np.ndarray]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.errors import InputError
 from emea.review import queues
@@ -16,6 +18,9 @@ from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.estimates import Answer, Sample, estimate
 from emea.review.queues import Cards, Reach
+
+if TYPE_CHECKING:
+    from emea.review.entities import Entities
 
 SAMPLED, LARGEST_SHARE = 400, 1 / 4  # cards of the probability sample, and of all cards at most
 SEED = 0  # of the sample: the same each time the page is opened
@@ -103,7 +108,8 @@ class Board:
     def types(self) -> list[dict[str, Any]]:
         """The types of the cards, the most frequent first."""
         count = np.bincount(self._cards.type[self._cards.type >= 0], minlength=len(self._cards.types))
-        return [{"name": self._cards.types[each], "count": int(count[each])} for each in np.argsort(-count).tolist()]
+        order = np.argsort(-count, kind="stable").tolist()
+        return [{"name": self._cards.types[each], "count": int(count[each])} for each in order if count[each]]
 
     def type_of(self, card: int) -> str:
         """The types of a card's source, joined by |; empty if it has none."""
@@ -204,25 +210,30 @@ def _unseen(decision: Decision) -> bool:
 
 def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     """What the queues need to know, with the triples of both graphs as far as they have been read."""
-    size, types, triples = len(reviewed), reviewed.type, (NO_TRIPLES, NO_TRIPLES)
-    source, names = np.arange(size), {name: number for number, name in enumerate(dict.fromkeys(reviewed.target))}
-    target = np.array([names[each] if each else -1 for each in reviewed.target], dtype=np.int64)
+    types, triples = pa.array(reviewed.type, pa.large_string()), (NO_TRIPLES, NO_TRIPLES)
+    names = [pa.array(column, pa.large_string()) for column in (reviewed.source, reviewed.target)]
+    source = np.arange(len(reviewed))
+    target = pc.dictionary_encode(names[1]).indices.to_numpy().astype(np.int64)
+    target[pc.equal(names[1], "").to_numpy(zero_copy_only=False)] = -1
     if reviewed.entities is not None:
         ours, theirs = reviewed.entities
         triples = ours.triples, theirs.triples
-        places = [ours.number(name) for name in reviewed.source]
-        unknown = len(ours.graph.entities)  # numbers from here on are in no triple
-        source = np.array(
-            [unknown + card if each is None else each for card, each in enumerate(places)], dtype=np.int64
-        )
-        there = (theirs.number(name) if name else None for name in reviewed.target)
-        target = np.array([-1 if each is None else each for each in there], dtype=np.int64)
-        types = [shown if each is None else ours.types[each] or "" for each, shown in zip(places, types, strict=True)]
-    named = sorted({each for each in types if each})
-    number = {name: place for place, name in enumerate(named)}
-    type_ = np.array([number.get(each, -1) for each in types], dtype=np.int64)
+        source, target = (_positions(each, column) for each, column in zip((ours, theirs), names, strict=True))
+        known = pa.array(source, mask=source < 0)
+        types = pc.coalesce(ours.types.take(known), types)
+        source = np.where(source < 0, len(ours.graph.entities) + np.arange(len(source)), source)  # in no triple
+    told = pc.dictionary_encode(types)
+    named, type_ = told.dictionary.to_pylist(), told.indices.to_numpy().astype(np.int64)
+    if "" in named:
+        type_[type_ == named.index("")] = -1
     kind = queues.kinds(type_, source, triples[0])
     return Cards(source, target, reviewed.linked, reviewed.probability, type_, tuple(named), kind), triples
+
+
+def _positions(entities: Entities, names: pa.Array) -> np.ndarray:
+    """The numbers of entities, −1 for unknown names."""
+    found: np.ndarray = entities.graph.positions(names).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def _number(value: float) -> float | None:

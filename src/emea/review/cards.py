@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.errors import EmeaError
+from emea.errors import EmeaError, InputError
 from emea.report.reading import FinishedRun, read_columns
 from emea.review.decision import Decision
-from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, unlinked_sources
+from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, surest, texts, unlinked_sources
 
 if TYPE_CHECKING:
+    from emea.data import Task
     from emea.evidence.prepared import Prepared
     from emea.review.entities import Entities
     from emea.runs.explaining import Explainer
@@ -43,20 +44,16 @@ class Reviewed:
         given = [] if seeds is None else _pairs(seeds)
         known = pa.array([source for source, _ in given], pa.large_string())
         links = run.links.filter(pc.invert(pc.is_in(run.links["source"], known)))
-        surest = links.take(pc.sort_indices(links, [("confidence", "descending")]))
-        _, first = np.unique(surest["source"].to_numpy(), return_index=True)  # of several links of a source
-        links, others = surest.take(pa.array(np.sort(first))), unlinked_sources(run.unlinked)
-        self.source, self.target, self.label, self.target_label, self.type = (
-            [*links[name].to_pylist(), *others[name].to_pylist()]
-            for name in ("source", "target", "source_label", "target_label", "source_type")
+        links, others = surest(links), unlinked_sources(run.unlinked)
+        self.source, self.target, self.label, self.target_label, self.type, self._target_type = (
+            [*texts(links[name]), *texts(others[name])]
+            for name in ("source", "target", "source_label", "target_label", "source_type", "target_type")
         )
         self.linked = np.arange(len(self.source)) < links.num_rows  # [cards]
         self.probability = np.concatenate([table["confidence"].to_numpy() for table in (links, others)])  # [cards]
         self.number = {source: card for card, source in enumerate(self.source)}
-        joined = [*_pairs(links), *given]
-        self._counterparts = dict(joined), {target: source for source, target in joined}
-        self._target_type = dict(zip(links["target"].to_pylist(), links["target_type"].to_pylist(), strict=True))
-        self._target_label = dict(zip(self.target, self.target_label, strict=True))
+        self._of_target = {target: card for card, target in reversed(list(enumerate(self.target))) if target}
+        self._given = dict(given), {target: source for source, target in given}
 
     @classmethod
     def open(cls, folder: Path) -> Reviewed:
@@ -72,36 +69,31 @@ class Reviewed:
             self._load(prepared, explainer)
         except Exception as error:  # noqa: BLE001 - cards without graphs are better than no page
             self.notes = (*self.notes, f"the graphs cannot be shown: {error}")
+        pa.default_memory_pool().release_unused()  # reading needs much more than is kept
         self.ready.set()
 
     def _load(self, prepared: Prepared | None, explainer: Explainer | None) -> None:
-        from emea.evidence.prepared import prepare
         from emea.report.graphs import read_again
         from emea.review.entities import Entities
-        from emea.runs.explaining import Explainer
-        from emea.runs.wording import both_called
-        from emea.settings import Settings
+        from emea.runs.wording import Called
 
-        found: Prepared | str
-        if prepared is None:
-            task = read_again(self.run)
-            evidence = Settings(evidence=self.run.settings.get("evidence", {})).evidence
-            found = task if isinstance(task, str) else prepare(task, evidence)
-        else:
-            found = prepared
+        task = read_again(self.run) if prepared is None else prepared.given
         if explainer is None:
             try:
-                explainer = Explainer.open(self.run.folder, (), found)
+                explainer = _explainer(self.run, task if prepared is None else prepared)
             except EmeaError as error:
                 self.notes = (*self.notes, f"links are not explained: {error}")
+                self._candidates = Ranked.read(self.run.folder / "candidates.tsv", self.source)
+        if isinstance(task, str):
+            self.notes = (*self.notes, f"neighbours and values are not shown: {task}")
+        else:
+            called = explainer.finder.called if explainer is not None else None
+            ours, theirs = called or (Called(graph, graph, ()) for graph in (task.source, task.target))
+            found = Entities(task.source, ours), Entities(task.target, theirs)
+            for each in found:
+                each.warm()
+            self.entities = found
         self._explainer = explainer
-        if explainer is None:
-            self._candidates = Ranked.read(self.run.folder / "candidates.tsv")
-        if isinstance(found, str):
-            self.notes = (*self.notes, f"neighbours and values are not shown: {found}")
-            return
-        called = (explainer and explainer.finder.called) or both_called(found, ())
-        self.entities = Entities(found.given.source, called[0]), Entities(found.given.target, called[1])
 
     @property
     def exclusive(self) -> bool:
@@ -153,13 +145,24 @@ class Reviewed:
     def entity(self, side: int, name: str) -> dict[str, Any]:
         """What is shown of an entity of the source graph (0), or of the target graph."""
         if self.entities is not None:
-            found = self.entities[side].shown(name, self._counterparts[side].get)
+            found = self.entities[side].shown(name, self._of_target_graph if side else self._of_source_graph)
             if found is not None:
                 return found
-        if side:
-            return plain_entity(name, self._target_label.get(name, ""), self._target_type.get(name, ""))
+        card = self._of_target.get(name) if side else self.number.get(name)
+        if card is None:
+            return plain_entity(name)
+        columns = (self.target_label, self._target_type) if side else (self.label, self.type)
+        return plain_entity(name, *(column[card] for column in columns))
+
+    def _of_source_graph(self, name: str) -> str | None:
+        """The counterpart of a source, linked or given."""
         card = self.number.get(name)
-        return plain_entity(name) if card is None else plain_entity(name, self.label[card], self.type[card])
+        return self.target[card] if card is not None and self.linked[card] else self._given[0].get(name)
+
+    def _of_target_graph(self, name: str) -> str | None:
+        """The counterpart of a target, linked or given."""
+        card = self._of_target.get(name)
+        return self.source[card] if card is not None and self.linked[card] else self._given[1].get(name)
 
     def knows_target(self, name: str) -> bool:
         """Whether the target graph has an entity of this name, as far as can be told by now."""
@@ -183,7 +186,7 @@ class Reviewed:
             with self._explaining:
                 found = list(self._explainer.candidates(source, CANDIDATES))
         elif self._candidates is not None:
-            found = [(name, None, None) for name in self._candidates.of(source)]
+            found = [(name, None, None) for name in self._candidates.of(self.number[source])]
         names = [name for name, _, _ in found]
         if target is None:
             return found
@@ -207,6 +210,21 @@ class Reviewed:
             return None
         shown: dict[str, Any] = shortened(told)
         return shown
+
+
+def _explainer(run: FinishedRun, given: Task | Prepared | str) -> Explainer:
+    """What explains the links of a run; values are prepared only if they can be."""
+    from emea.data import Task
+    from emea.evidence.prepared import prepare
+    from emea.runs.explaining import Explainer
+    from emea.runs.folder import GROUNDS
+    from emea.settings import Settings
+
+    if not (run.folder / GROUNDS).exists():
+        raise InputError(f"it has no {GROUNDS}, which only finished runs of the method emea leave")
+    if isinstance(given, Task):
+        given = prepare(given, Settings(evidence=run.settings.get("evidence", {})).evidence)
+    return Explainer.open(run.folder, (), given)
 
 
 def _pairs(table: pa.Table) -> list[tuple[str, str]]:

@@ -48,3 +48,13 @@ def holding(history: Sequence[Decision]) -> list[Decision]:
         kept = [each for each in kept if each.target != later.target and NO in {each.verdict, later.verdict}]
         kept.append(later)
     return kept
+
+
+def answer(history: Sequence[Decision]) -> Decision:
+    """What decisions about one source amount to: a target or none if one was named, or else the last of them.
+
+    >>> answer([Decision("a", "x", YES), Decision("a", "y", NO)]).target
+    'x'
+    """
+    held = holding(history)
+    return next((each for each in held if each.verdict in {YES, NONE}), held[-1])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.errors import InputError
-from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision, holding
+from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision, answer, holding
 
 FILE = "decisions.sqlite"  # in the folder of a run
 DECIDE, UNDO, IMPORT = "decide", "undo", "import"
@@ -59,7 +59,7 @@ class Decisions:
         self._steps: dict[int, list[Decision]] = {}  # all that were made
         self._undoable: dict[str, list[int]] = defaultdict(list)  # steps of each person
         self._history: dict[str, list[Decision]] = {}  # of each source: what was not undone
-        self._verdicts: Counter[str] = Counter()  # of the last decision on each source
+        self._verdicts: Counter[str] = Counter()  # of the decisions that stand
         self._people: Counter[str] = Counter()
         self._confirmed: dict[str, dict[str, None]] = {}  # of each target: its sources
         self._changed: list[str] = []  # sources, as events touched them
@@ -120,10 +120,10 @@ class Decisions:
             return len(new)
 
     def decided(self, source: str) -> Decision | None:
-        """The last decision on a source that stands."""
+        """The decision on a source that stands."""
         with self._lock:
             history = self._history.get(source)
-            return history[-1] if history else None
+            return answer(history) if history else None
 
     def confirmed(self, target: str) -> list[str]:
         """The sources for which a target was confirmed."""
@@ -131,9 +131,9 @@ class Decisions:
             return list(self._confirmed.get(target, ()))
 
     def standing(self) -> dict[str, Decision]:
-        """The last decision that stands, of each source."""
+        """The decision that stands, of each source."""
         with self._reading():
-            return {source: history[-1] for source, history in self._history.items()}
+            return {source: answer(history) for source, history in self._history.items()}
 
     def holding(self) -> list[Decision]:
         """All that holds: the last answer for each source, and the pairs that were rejected."""
@@ -247,11 +247,11 @@ class Decisions:
             self._count(each.source, 1)
 
     def _count(self, source: str, change: int) -> None:
-        """Add the last decision on a source to the counts, or take it away."""
+        """Add the decision on a source to the counts, or take it away."""
         history = self._history.get(source)
         if not history:
             return
-        last = history[-1]
+        last = answer(history)
         self._verdicts[last.verdict] += change
         self._people[last.who] += change
         if last.verdict == YES and change > 0:

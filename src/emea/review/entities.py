@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
@@ -31,18 +32,18 @@ class Entities:
         self.triples = triples[~typing[triples[:, 1]]] if len(triples) else triples  # types are shown by themselves
         self._by_tail = np.argsort(self.triples[:, 2], kind="stable")
         self._heads, self._tails = self.triples[:, 0].copy(), self.triples[self._by_tail, 2]
-        entity = graph.literals["entity"].to_numpy()
-        self._literals = np.argsort(entity, kind="stable")
-        self._holders = entity[self._literals]
+        entity, attribute = (graph.literals[column].to_numpy() for column in ("entity", "attribute"))
+        order = np.argsort(entity, kind="stable")
+        self._holders, self._held = entity[order], attribute[order]
+        self._literals, self._values_held = order, graph.literals["value"].combine_chunks()
         self._relations, self._attributes = (
             last_parts(names).to_pylist() for names in (graph.relations, graph.attributes)
         )
 
     @cached_property
-    def types(self) -> list[str | None]:
-        """The types of each entity by name, joined by |."""
-        found: list[str | None] = types(self.graph).to_pylist()
-        return found
+    def types(self) -> pa.Array:
+        """The types of each entity by name, joined by |, null if it has none, [entities]."""
+        return types(self.graph)
 
     @cached_property
     def relations(self) -> list[tuple[str, int]]:
@@ -51,16 +52,24 @@ class Entities:
         counts = Counter(dict(zip(names, np.bincount(self.triples[:, 1], minlength=len(names)).tolist(), strict=True)))
         return [(name, count) for name, count in counts.most_common() if count]
 
+    def warm(self) -> None:
+        """Prepare what the first card, choice or search would wait for."""
+        self.shown(self.graph.entities[0].as_py(), lambda _: None)
+        self.search("x")
+        self.relations  # noqa: B018 - computed once
+
     def number(self, name: str) -> int | None:
-        """Which entity has this name."""
-        return self._numbers.get(name)
+        """Which entity has this name: they are sorted, and a dictionary would take as much memory again."""
+        names = self.graph.entities
+        found = bisect_left(names, name, key=lambda each: each.as_py())
+        return found if found < len(names) and names[found].as_py() == name else None
 
     def shown(self, name: str, counterpart: Counterpart) -> dict[str, Any] | None:
         """All that a card shows of an entity; None if the graph has none of this name."""
-        entity = self._numbers.get(name)
+        entity = self.number(name)
         if entity is None:
             return None
-        kinds = (self.types[entity] or "").split("|")
+        kinds = (self.types[entity].as_py() or "").split("|")
         return {
             "name": name,
             "label": self.called.label(entity),
@@ -84,10 +93,6 @@ class Entities:
         ]
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.graph.entities.to_pylist())}
-
-    @cached_property
     def _texts(self) -> pa.Array:
         """Label and name of each entity in lower case, [entities]."""
         labels = pa.array([self.called.label(entity) for entity in range(len(self.graph.entities))], pa.large_string())
@@ -96,14 +101,11 @@ class Entities:
 
     def _values(self, entity: int) -> list[dict[str, str]]:
         first, last = np.searchsorted(self._holders, [entity, entity + 1])
-        rows = self.graph.literals.take(pa.array(self._literals[first : min(last, first + MOST)]))
-        held = zip(rows["attribute"].to_pylist(), rows["value"].to_pylist(), strict=True)
+        rows = slice(first, min(last, first + MOST))
+        values = self._values_held.take(pa.array(self._literals[rows])).to_pylist()
         return [
-            {
-                "attribute": self._attributes[attribute],
-                "value": value if len(value) <= LONGEST else value[:LONGEST] + "…",
-            }
-            for attribute, value in held
+            {"attribute": self._attributes[attribute], "value": _cut(value)}
+            for attribute, value in zip(self._held[rows].tolist(), values, strict=True)
         ]
 
     def _neighbours(self, entity: int, counterpart: Counterpart) -> list[dict[str, Any]]:

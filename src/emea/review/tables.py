@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,47 +43,64 @@ def search(entities: Iterable[tuple[str, str]], text: str) -> list[dict[str, str
     return [{"name": name, "label": label} for name, label in found.items()]
 
 
+def texts(column: pa.ChunkedArray) -> list[str]:
+    """The texts of a column, equal ones kept once."""
+    encoded = pc.dictionary_encode(column.combine_chunks())
+    known = encoded.dictionary.to_pylist()
+    return [known[number] for number in encoded.indices.to_pylist()]
+
+
+def surest(links: pa.Table) -> pa.Table:
+    """The links less those of sources that have a surer one."""
+    source = pc.dictionary_encode(links["source"].combine_chunks()).indices.to_numpy()
+    order = np.argsort(-links["confidence"].to_numpy(), kind="stable")
+    _, first = np.unique(source[order], return_index=True)
+    return links.take(pa.array(np.sort(order[first])))
+
+
 def unlinked_sources(table: pa.Table | None) -> pa.Table:
     """The sources without link, under the names that links have; the likeliest candidate as target."""
     text = pa.large_string()
-    names = ("source", "target", "source_label", "target_label", "source_type")
+    names = ("source", "target", "source_label", "target_label", "source_type", "target_type")
     if table is None:
         nothing = {name: pa.array([], text) for name in names}
         return pa.table({**nothing, "confidence": pa.array([], pa.float64())})
     found = {name: table[name].fill_null("") for name in ("source", "source_label")}
     found |= {"target": table["candidate"].fill_null(""), "target_label": table["candidate_label"].fill_null("")}
-    found |= {"source_type": pa.repeat(pa.scalar("", text), table.num_rows)}
+    found |= dict.fromkeys(names[4:], pa.repeat(pa.scalar("", text), table.num_rows))
     return pa.table({**found, "confidence": table["probability"].fill_null(0.0)})
 
 
 class Ranked:
-    """The best candidates of each source, as candidates.tsv has them."""
+    """The best candidates of each card, as candidates.tsv has them."""
 
-    def __init__(self, starts: dict[str, int], codes: np.ndarray, targets: pa.ChunkedArray) -> None:
-        self._starts, self._codes, self._targets = starts, codes, targets
+    def __init__(self, start: np.ndarray, count: np.ndarray, targets: pa.Array) -> None:
+        self._start, self._count, self._targets = start, count, targets
 
     @classmethod
-    def read(cls, path: Path) -> Ranked | None:
-        """Block by block, as the file may be large; None if there is none."""
+    def read(cls, path: Path, sources: Sequence[str]) -> Ranked | None:
+        """Block by block, as the file may be large; None if there is none. Sources are those of the cards."""
         if not path.exists():
             return None
         types = {"source": pa.large_string(), "rank": pa.int64(), "target": pa.large_string()}
+        known, cards, targets = pa.array(sources, pa.large_string()), [], []
         with pyarrow.csv.open_csv(
             path,
             parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
             convert_options=pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types)),
         ) as blocks:
-            kept = [block.filter(pc.less_equal(block["rank"], CANDIDATES)) for block in blocks]
-            table = pa.Table.from_batches(kept, blocks.schema)
-        encoded = pc.dictionary_encode(table["source"]).combine_chunks()
-        codes, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-        first = np.searchsorted(codes, np.arange(len(names)))  # numbered as they come, and sources stand together
-        return cls(dict(zip(names, first.tolist(), strict=True)), codes, table["target"])
+            for block in blocks:
+                kept = block.filter(pc.less_equal(block["rank"], CANDIDATES))
+                cards.append(pc.index_in(kept["source"], known).fill_null(len(sources)).to_numpy())
+                targets.append(kept["target"])
+        card = np.concatenate([np.zeros(0, dtype=np.int32), *cards])
+        start, count = np.zeros(len(sources) + 1, dtype=np.int64), np.bincount(card, minlength=len(sources) + 1)
+        first = np.flatnonzero(np.diff(card, prepend=-1))  # those of a source stand together
+        start[card[first]] = first
+        return cls(start, count, pa.concat_arrays([pa.array([], pa.large_string()), *targets]))
 
-    def of(self, source: str) -> list[str]:
-        """The targets, the most probable first."""
-        start = self._starts.get(source)
-        if start is None:
-            return []
-        found: list[str] = self._targets[start : start + CANDIDATES].to_pylist()
-        return found[: int((self._codes[start : start + CANDIDATES] == self._codes[start]).sum())]
+    def of(self, card: int) -> list[str]:
+        """The targets of a card's source, the most probable first."""
+        start = self._start[card]
+        found: list[str] = self._targets[start : start + min(CANDIDATES, self._count[card])].to_pylist()
+        return found

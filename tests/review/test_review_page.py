@@ -97,49 +97,45 @@ def verdicts(served: Serving) -> dict[str, str]:
 
 
 def correct(page: Page, served: Serving, *, searched: bool) -> str | None:
-    """Choose another target than the one shown, if one is free: by search, or by its number."""
-    free = [
-        (place, name)
-        for place, name in enumerate(page.locator(".candidate:not(.search) bdi").all_text_contents(), 1)
-        if not served.desk.decisions.confirmed(target_called(served, name))
-    ]
+    """Choose another target than the one shown, if a free one is to be had: by search, or by its number."""
     shown = page.locator(".candidate[aria-pressed=true] bdi").text_content()
-    others = [(place, name) for place, name in free if name != shown]
-    if not others:
+    listed = page.locator(".candidate:not(.search) bdi").all_text_contents()
+    names = [its for _, its in SCRIPTS] if searched else listed
+    names = [name for name in names if name != shown and not taken(served, served.desk.search(name, "target")[0])]
+    if not names:
         return None
-    place, name = others[-1]
     if searched:
         page.keyboard.press("/")
-        page.keyboard.type(name)
-        expect(page.get_by_role("option").first).to_contain_text(name)
+        page.keyboard.type(names[0])
+        expect(page.get_by_role("option").first).to_contain_text(names[0])
         page.keyboard.press("Enter")
     else:
-        page.keyboard.press(str(place))
-    expect(page.locator(".head .title bdi").nth(1)).to_have_text(name)
+        page.keyboard.press(str(listed.index(names[0]) + 1))
+    expect(page.locator(".head .title bdi").nth(1)).to_have_text(names[0])
     return answer(page, "y")
 
 
-def target_called(served: Serving, label: str) -> str:
-    """The name of the target with this label."""
-    return served.desk.search(label, "target")[0]["name"]
+def taken(served: Serving, target: dict[str, str]) -> bool:
+    return bool(served.desk.decisions.confirmed(target["name"]))
 
 
+@pytest.mark.slow
 def test_sixty_decisions_by_keyboard_alone(opened: Open, served: Serving) -> None:
     page = opened()
     expected: dict[str, str] = {}
     corrected: list[str] = []
-    while len(expected) < 60 or len(corrected) < 2:
+    while len(expected) < 60:
         number = len(expected)
-        changed = correct(page, served, searched=bool(corrected)) if number >= 57 and len(corrected) < 2 else None
+        changed = correct(page, served, searched=bool(corrected)) if number >= 5 and len(corrected) < 2 else None
         if changed is not None:
             corrected.append(changed)
             expected[changed] = "yes"
+            arrived(page)
             continue
         key = "0" if number % 13 == 12 else "n" if number % 7 == 6 else "u" if number % 17 == 16 else "y"
-        if served.desk.reviewed.proposed(source(page)) is None:
+        proposed = served.desk.reviewed.proposed(source(page))
+        if proposed is None or taken(served, {"name": proposed[0]}):  # then "right" would be wrong, or refused
             key = "0"
-        elif corrected:
-            key = "u"  # "right" could be refused: a target has one source
         expected[answer(page, key)] = VERDICTS[key]
         if number == 30:
             last = list(expected)[-1]
@@ -150,37 +146,43 @@ def test_sixty_decisions_by_keyboard_alone(opened: Open, served: Serving) -> Non
     arrived(page)
     assert verdicts(served) == expected
     assert set(expected.values()) == set(VERDICTS.values())
+    assert len(corrected) == 2
     for name in corrected:
-        proposed = served.desk.reviewed.proposed(name)
-        decided = served.desk.decisions.decided(name)
+        proposed, decided = served.desk.reviewed.proposed(name), served.desk.decisions.decided(name)
         assert decided is not None
         assert proposed is None or decided.target != proposed[0]
-    assert len(served.desk.decisions.events()) == len(expected) + 2  # one was taken back, which is an event too
-    expect(page.locator(".progress")).to_contain_text(f"{len(expected)} of 117 decided")
+    assert len(served.desk.decisions.events()) == 62  # one was taken back, which is an event too
+    expect(page.locator(".progress")).to_contain_text("60 of 117 decided")
+
+
+def inspect(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(opened: Open, scheme: str) -> None:
     page = opened(scheme=scheme)
-
-    def inspect() -> None:
-        found = Axe().run(page).response["violations"]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
-
     until(page, page.locator(".waterfall"))
     page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
-    inspect()
-    for key in "?qb/":
+    inspect(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_dialogs(opened: Open, scheme: str) -> None:
+    page = opened(scheme=scheme)
+    for key in "?qbrf/":
         page.keyboard.press(key)
         if key == "b":
             page.keyboard.press("Enter")
             page.locator(".samples").wait_for()
-        inspect()
+        inspect(page)
         page.keyboard.press("Escape")
 
 
 def until(page: Page, wanted: Locator) -> None:
-    """Say that cards are right until one has this."""
+    """Leave cards open until one has this."""
     for _ in range(30):
         if wanted.count():
             return
@@ -197,20 +199,29 @@ def test_a_card_of_the_sample_hides_its_score(opened: Open, served: Serving) -> 
     assert "score hidden" in (page.locator("#said").text_content() or "")
 
 
+def find(page: Page, words: str) -> None:
+    """Open the card of the source that has these words."""
+    page.keyboard.press("f")
+    page.keyboard.type(words)
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator(".head .title bdi").first).to_contain_text(words)
+
+
 def test_every_script_and_hostile_labels(opened: Open) -> None:
     page = opened()
-    seen = set[str]()
-    for _ in range(116):
+    for mine, _ in SCRIPTS:
+        find(page, mine)
+        label = page.locator(".head .title bdi").first
+        expect(label).to_have_text(mine, use_inner_text=True)
+        if any("\u0590" <= letter <= "\u06ff" for letter in mine):
+            assert label.evaluate("each => getComputedStyle(each).direction") == "rtl"
+        page.keyboard.press("m")
         assert page.evaluate("window.hit") is None
         assert page.locator("#review :is(script, img, b)").count() == 0
-        label = page.locator(".head .title bdi").first
-        text = label.text_content() or ""
-        seen.add(text)
-        if any("\u0590" <= letter <= "\u06ff" for letter in text):
-            assert label.evaluate("each => getComputedStyle(each).direction") == "rtl"
+        assert page.locator("#review bdi:not([dir=auto])").count() == 0
         answer(page, "u")
-    assert {mine for mine, _ in SCRIPTS} <= seen
-    assert page.locator("#review bdi:not([dir=auto])").count() == 0
     addresses = page.locator("a").evaluate_all("all => all.map((each) => [each.getAttribute('href'), each.rel])")
     assert all(rel == "noreferrer noopener" for href, rel in addresses if href.startswith("http"))
     assert all(href.startswith(("http://", "https://", "/export/")) for href, _ in addresses)
@@ -273,7 +284,7 @@ def test_a_decision_that_is_refused_opens_its_card_again(opened: Open, served: S
 
 def test_undo_goes_back_to_the_first(opened: Open, served: Serving) -> None:
     page = opened()
-    names = [answer(page, "u") for _ in range(10)]
+    names = [answer(page, "u") for _ in range(5)]
     arrived(page)
     page = opened(again=page)  # nothing of this is kept in the page
     for name in reversed(names):
@@ -396,23 +407,22 @@ def test_the_next_run_and_its_progress(opened: Open) -> None:
     expect(page.locator("dialog code")).to_have_text("emea review run-2")
 
 
-def test_any_source_can_be_found(opened: Open) -> None:
-    page = opened()
-    page.keyboard.press("f")
-    page.keyboard.type("القاهرة")
-    expect(page.get_by_role("option")).to_have_count(1)
-    page.keyboard.press("Enter")
-    expect(page.locator(".head .title bdi").first).to_have_text("القاهرة الكبرى")
-    expect(page.locator("dialog")).to_have_count(0)
-
-
 def test_how_good_it_is(opened: Open) -> None:
     page = opened()
     expect(page.locator(".quality")).to_contain_text("Not known yet")
     stratum = {"linked": True, "low": 0.5, "high": 0.8, "size": 90, "asked": 20, "unsure": 0, "hits": 15}
     told = {
-        **{"precision": 0.923, "low": 0.881, "high": 0.957, "recall": 0.81, "recall_low": 0.74, "recall_high": 0.87},
-        **{"answered": 61, "look": 50, "next_look": 100, "unsure": 0, "more": 160},
+        "precision": 0.923,
+        "low": 0.881,
+        "high": 0.957,
+        "recall": 0.81,
+        "recall_low": 0.74,
+        "recall_high": 0.87,
+        "answered": 61,
+        "look": 50,
+        "next_look": 100,
+        "unsure": 0,
+        "more": 160,
         "strata": [{**stratum, "share_low": 0.53, "share_high": 0.89}],
         "stop": {"yes": False, "why": "Not yet: ± 2 points take about 160 more cards."},
     }
@@ -428,20 +438,15 @@ def test_how_good_it_is(opened: Open) -> None:
     expect(page.locator("#quality")).to_be_focused()
     page.locator(".quality summary").press("Enter")
     expect(panel.locator("tbody tr")).to_contain_text("15 of 20")
-    found = Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    inspect(page)
 
 
 def test_what_differs_is_marked(opened: Open) -> None:
     page = opened()
-    page.keyboard.press("f")
-    page.keyboard.type("<script>")
-    expect(page.get_by_role("option")).to_have_count(1)
-    page.keyboard.press("Enter")
-    expect(page.locator(".head .title bdi").first).to_have_text(SCRIPTS[6][0])
+    find(page, SCRIPTS[6][0])
     table = page.get_by_role("table", name="Both entities side by side")
     label = table.locator("tr", has_text="window.hit").first
     assert label.locator("mark").all_text_contents() == ["town"]
-    assert "different" in (label.locator(".sign").text_content() or "")
+    assert "% alike" in (label.locator(".sign").text_content() or "")
     assert table.locator("tr", has_text="Country").locator("line").count() == 1  # joined
     assert "taken for the same" in (table.text_content() or "")

@@ -183,7 +183,8 @@ def serve(
 def _bound(host: str, port: int | None) -> socket.socket:
     """A socket at this port; at the usual one, or any other that is free, if none is given."""
     for number in (PORT, 0) if port is None else (port,):
-        place = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        place = socket.socket(family, proto=socket.IPPROTO_TCP)  # named, or asyncio waits 40 ms to fill packets
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             place.bind((host, number))

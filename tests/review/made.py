@@ -55,8 +55,9 @@ def write_run(folder: Path, links: int, unlinked: int = 10, *, candidates: int =
     with (folder / "unlinked.tsv").open("w", encoding="utf-8") as file:
         file.write("source\tsource_label\tcandidate\tcandidate_label\tprobability\twhy\n")
         for number in range(links, count):
-            ends = f"{name('source', number)}\tthe source called {number}\t{name('target', number)}\tthe target {number}"
-            file.write(f"{ends}\t{draw.random() / 2:.6g}\tconfidence below .50\n")
+            source = f"{name('source', number)}\tthe source called {number}"
+            target = f"{name('target', number)}\tthe target called {number}"
+            file.write(f"{source}\t{target}\t{draw.random() / 2:.6g}\tconfidence below .50\n")
     with (folder / "candidates.tsv").open("w", encoding="utf-8") as file:
         file.write("source\trank\ttarget\tsimilarity\tprobability\n")
         for number in range(count):

@@ -44,10 +44,10 @@ class Reviewed:
         self._candidates: Ranked | None = None
         self._explaining = threading.Lock()
         self._explained = lru_cache(maxsize=EXPLAINED)(self._explain)
-        given = [] if seeds is None else _pairs(seeds)
-        links = surest(
-            run.links.filter(pc.invert(pc.is_in(run.links["source"], seeds["source"]))) if given else run.links
-        )
+        links, given = run.links, list[tuple[str, str]]()
+        if seeds is not None and seeds.num_rows:
+            links, given = links.filter(pc.invert(pc.is_in(links["source"], seeds["source"]))), _pairs(seeds)
+        links = surest(links)
         both = [links] if run.unlinked is None else [links, unlinked_sources(run.unlinked)]
         self.names = pa.concat_tables([table.select(NAMES) for table in both]).combine_chunks()
         self.source, self.target, self.label, self.target_label = (self.names[name].to_pylist() for name in NAMES[:4])

@@ -221,13 +221,14 @@ class Decisions:
         """Apply the events that were added since, here or by another process: there is no other way to a state."""
         columns = ", ".join(COLUMNS[:4] + COLUMNS[5:])
         found = self._connection.execute(f"SELECT {columns} FROM events WHERE id > ? ORDER BY id", (self._seen,))
-        for number, step, kind, undoes, who, at, source, target, verdict, comment, sampled, shown in found.fetchall():
+        for number, step, kind, undoes, who, at, source, target, *said in found.fetchall():
             self._seen = number
             if kind == UNDO:
                 self._take_back(undoes, who)
                 continue
-            verdict, comment, who, at = map(intern, (verdict, comment, who, at))  # few, and often the same
-            made = Decision(source, target, verdict, comment, sampled, json.loads(shown), who, at, step)
+            verdict, comment = map(intern, said[:2])  # kept once: few, and often the same
+            shown = json.loads(said[3])
+            made = Decision(source, target, verdict, comment, said[2], shown, intern(who), intern(at), step)
             if step not in self._steps and kind == DECIDE:
                 self._undoable[who].append(step)
             self._steps.setdefault(step, []).append(made)

@@ -1,4 +1,4 @@
-"""What is let in: requests to the right host, by people with a cookie, that change something only if the page sent them.
+"""What is let in: requests to the right host, by people with a cookie, which change something only if the page sent it.
 
 Whatever passes is answered with a policy that lets the page load from this server and nothing else.
 """
@@ -10,6 +10,7 @@ from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from emea.review.people import People
@@ -28,11 +29,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+TOO_LARGE = f"found a request of more than {LARGEST:,} bytes, expected a decision"
 CLOSED = "Open the address that `emea review` printed: it holds a token for each person."
-
-
-class TooLargeError(Exception):
-    """A request beyond the limit."""
 
 
 class Guard:
@@ -71,10 +69,7 @@ class Guard:
             await _answer(send, 401, CLOSED)
             return
         scope["state"] = {**scope.get("state", {}), "who": who}
-        try:
-            await self.app(scope, _limited(receive), _hardened(send))
-        except TooLargeError:
-            await _answer(send, 413, f"found a request of more than {LARGEST:,} bytes, expected a decision")
+        await self.app(scope, _limited(receive), _hardened(send))
 
     def _refused(self, method: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         """Why a request is not even looked at."""
@@ -98,7 +93,7 @@ class Guard:
             return 415, "found another content type, expected application/json"
         length = values.get(b"content-length", [b"0"])[0]
         if not length.isdigit() or int(length) > LARGEST:
-            return 413, f"found a request of more than {LARGEST:,} bytes, expected a decision"
+            return 413, TOO_LARGE
         return None
 
 
@@ -122,7 +117,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > LARGEST:
-            raise TooLargeError
+            raise HTTPException(413, TOO_LARGE)
         return message
 
     return limited

@@ -74,19 +74,19 @@ def application(desk: Desk, people: People, hosts: Sequence[str], cookie: str) -
 
         return endpoint
 
-    def file(content: bytes, kind: str, **headers: str) -> Callable[[Request], Response]:
-        return lambda request: Response(content, media_type=f"{kind}; charset=utf-8", headers=headers)
+    def file(content: bytes, kind: str) -> Callable[[Request], Response]:
+        return lambda _: Response(content, media_type=f"{kind}; charset=utf-8")
 
     def exported(name: str) -> Callable[[Request], Response]:
         told = {"content-disposition": f'attachment; filename="{name}"'}
-        return lambda request: file(_export(desk, name), "text/tab-separated-values", **told)(request)
+        return lambda _: Response(_export(desk, name), media_type="text/tab-separated-values", headers=told)
 
     posts = {"next": desk.next, "card": desk.card, "decisions": desk.decide, "undo": desk.undo}
     posts |= {"bulk/preview": desk.preview, "bulk": desk.bulk, "run": desk.run}
     gets: dict[str, Callable[[Request], Any]] = {
         "state": lambda request: desk.state(request.state.who),
-        "estimate": lambda request: desk.board.estimate(),
-        "run": lambda request: desk.next_run.told(),
+        "estimate": lambda _: desk.board.estimate(),
+        "run": lambda _: desk.next_run.told(),
         "search": lambda request: desk.search(*(request.query_params.get(name, "") for name in ("q", "side"))),
     }
     routes = [

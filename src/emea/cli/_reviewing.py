@@ -55,7 +55,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
         counts = serving.desk.decisions.counts()
         serving.stop()
         say(
-            f"{counts['decided']:,} decisions in {folder}; use them: emea align --config {folder}/settings.toml "
+            f"{_counted(counts['decided'], 'decision')} in {folder}; use them: emea align --config {folder}/settings.toml "
             f"--decisions {folder} --out {folder}-2"
         )
 
@@ -93,10 +93,10 @@ def decisions(
     held = Decisions.open(folder / FILE)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
-        tell(f"{added:,} decisions taken in")
+        tell(f"{_counted(added, 'decision')} taken in")
         _list(found, tell)
     elif target is not None:
-        tell(f"{export(held, target):,} decisions written to {target}")
+        tell(f"{_counted(export(held, target), 'decision')} written to {target}")
     else:
         counts = held.counts()
         verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts["by_verdict"].items())
@@ -109,6 +109,10 @@ def decisions(
 
 def _list(found: list[Conflict], tell: Callable[[str], None]) -> None:
     if found:
-        tell(f"{len(found):,} conflicts, which are left to decide:")
+        tell(f"{_counted(len(found), 'conflict')}, left to decide:")
     for each in found:
         tell(f"  {each}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)

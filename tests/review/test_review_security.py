@@ -271,7 +271,7 @@ def test_every_answer_has_the_policy(visitor: Visitor, path: str) -> None:
 
 
 def test_the_page_holds_no_script_of_its_own_and_nothing_from_elsewhere() -> None:
-    from emea.review.server import static_files
+    from emea.review.routes import static_files
 
     page = static_files()["/"][0].decode()
     assert not re.search(r"<script(?![^>]*\bsrc=)", page)

@@ -54,10 +54,8 @@ def review(  # noqa: PLR0917 - one parameter for each option
     except KeyboardInterrupt:
         counts = serving.desk.decisions.counts()
         serving.stop()
-        say(
-            f"{_counted(counts['decided'], 'decision')} in {folder}; use them: emea align --config {folder}/settings.toml "
-            f"--decisions {folder} --out {folder}-2"
-        )
+        again = f"emea align --config {folder}/settings.toml --decisions {folder} --out {folder}-2"
+        say(f"{_counted(counts['decided'], 'decision')} in {folder}; use them: {again}")
 
 
 def decisions(

@@ -1,26 +1,19 @@
-"""The server of the review page: which address does what, and how it is started."""
+"""Serves the review page: at which host and port, and to whom."""
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from emea.errors import EmeaError, InputError, SettingsError
-from emea.review.desk import ChangedError, Desk
+from emea.errors import SettingsError
+from emea.review.desk import Desk
 from emea.review.people import People
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
 
     from emea.evidence.prepared import Prepared
     from emea.runs.explaining import Explainer
@@ -28,95 +21,7 @@ if TYPE_CHECKING:
 PORT = 8347  # if it is free: what a browser keeps for a page, it keeps by port
 LOCAL = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0", "::", ""}
-KINDS = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css"}
-SHARED = ("card.js", "card.css")  # of the report
-EXPORTS = ("decisions.sssom.tsv", "decisions.tsv")
 INSTALL = "the review page needs Starlette and uvicorn: pip install 'emea[review]'"
-
-
-def application(desk: Desk, people: People, hosts: Sequence[str], cookie: str) -> ASGIApp:
-    """The page and what it asks for, behind its guard."""
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    from emea.review.security import Guard
-
-    def answer(found: Any, status: int = 200) -> Response:
-        text = json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
-
-    def asked(find: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        """An address that only tells: in a thread, so that nobody waits for another's card."""
-
-        async def endpoint(request: Request) -> Response:
-            try:
-                return answer(await run_in_threadpool(find, request))
-            except EmeaError as error:
-                return answer({"error": str(error)}, 400)
-
-        return endpoint
-
-    def sent(act: Callable[[str, dict[str, Any]], Any]) -> Callable[[Request], Any]:
-        """An address that is sent JSON."""
-
-        async def endpoint(request: Request) -> Response:
-            try:
-                body = json.loads(await request.body())
-                if not isinstance(body, dict):
-                    raise InputError("found no JSON object, expected one")
-                return answer(await run_in_threadpool(act, request.state.who, body))
-            except (ValueError, RecursionError):
-                return answer({"error": "found no valid JSON, expected an object"}, 400)
-            except EmeaError as error:
-                return answer({"error": str(error)}, 409 if isinstance(error, ChangedError) else 400)
-
-        return endpoint
-
-    def file(content: bytes, kind: str) -> Callable[[Request], Response]:
-        return lambda _: Response(content, media_type=f"{kind}; charset=utf-8")
-
-    def exported(name: str) -> Callable[[Request], Response]:
-        told = {"content-disposition": f'attachment; filename="{name}"'}
-        return lambda _: Response(_export(desk, name), media_type="text/tab-separated-values", headers=told)
-
-    posts = {"next": desk.next, "card": desk.card, "decisions": desk.decide, "undo": desk.undo}
-    posts |= {"bulk/preview": desk.preview, "bulk": desk.bulk, "run": desk.run}
-    gets: dict[str, Callable[[Request], Any]] = {
-        "state": lambda request: desk.state(request.state.who),
-        "estimate": lambda _: desk.board.estimate(),
-        "run": lambda _: desk.next_run.told(),
-        "search": lambda request: desk.search(*(request.query_params.get(name, "") for name in ("q", "side"))),
-    }
-    routes = [
-        *(Route(f"/{name}", sent(act), methods=["POST"]) for name, act in posts.items()),
-        *(Route(f"/{name}", asked(find), methods=["GET"]) for name, find in gets.items()),
-        *(Route(f"/export/{name}", exported(name), methods=["GET"]) for name in EXPORTS),
-        *(Route(path, file(*found), methods=["GET"]) for path, found in static_files().items()),
-    ]
-    return Guard(Starlette(routes=routes), people, hosts, cookie)
-
-
-def static_files() -> dict[str, tuple[bytes, str]]:
-    """The files of the page by address, with their kinds: only these are served."""
-    found = {}
-    for room, folder in (("report", SHARED), ("review", None)):
-        place = Path(str(files(f"emea.{room}") / "static"))
-        for path in sorted(place.rglob("*")):
-            name = path.relative_to(place).as_posix()
-            if path.suffix in KINDS and (folder is None or name in folder):
-                address = "/" if name == "index.html" else f"/static/{name}"
-                found[address] = path.read_bytes(), KINDS[path.suffix]
-    return found
-
-
-def _export(desk: Desk, name: str) -> bytes:
-    from emea.review.exchange import export
-
-    with TemporaryDirectory() as folder:
-        export(desk.decisions, Path(folder) / name)
-        return (Path(folder) / name).read_bytes()
 
 
 class Serving:
@@ -163,6 +68,8 @@ def serve(
     """Start to serve the review page of a finished run; beyond this machine only if that is said to be insecure."""
     try:
         import uvicorn
+
+        from emea.review.routes import application
     except ModuleNotFoundError as error:
         raise SettingsError(INSTALL) from error
     if not insecure and host not in {LOCAL, "localhost"}:

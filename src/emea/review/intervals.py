@@ -2,9 +2,9 @@
 
 A stratum has Wilson's interval, or Clopper and Pearson's where all answers agree, both for finite strata. Precision and
 recall are ratios of totals over strata; their variance (by Taylor's formula) tells how many cards of a simple random
-sample would say as much, and these have Wilson's interval again (Korn and Graubard, 1998). For the variance each stratum
-has half a hit and half a miss more than was seen: where errors are rare, often none is drawn, and a normal interval or a
-bootstrap would then be far too short.
+sample would say as much, and these have Wilson's interval again (Korn and Graubard, 1998). For the variance each
+stratum has half a hit and half a miss more than was seen: where errors are rare, often none is drawn, and a normal
+interval or a bootstrap would then be far too short.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tally:
     @property
     def decided(self) -> np.ndarray:
         """Answers that decide something."""
-        return self.asked - self.unsure
+        return np.asarray(self.asked - self.unsure)
 
     @property
     def able(self) -> np.ndarray:
@@ -142,8 +142,8 @@ def precision(tally: Tally, alpha: float) -> Figure:
 
 
 def recall(tally: Tally, alpha: float) -> Figure:
-    """The share of counterparts that are linked. Links move it as they move precision, or as a share of its own, if that
-    is more; unlinked sources move it independently, and one that is left open has no counterpart that can be found."""
+    """The share of counterparts that are linked. Links move it as they move precision, or as a share of its own, if
+    that is more; unlinked sources move it independently, and what is left open there is no counterpart to be found."""
     bounds, linked = _bounds(tally, RECALL), tally.linked
     if not tally.decided[linked].sum():
         return _figure(_value(tally, RECALL, tally.chances()), 0.0, 1.0, *bounds)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -95,7 +95,8 @@ def subject(cell: Cell, data: Path, device: str) -> Subject:
         return Subject(task, settings, dict(truth), {ours[name] for name in case.classes}, unjudged)
     folder = data / "contea" / "fr_en" if cell.data == "contea" else data / "dbp15k" / cell.data
     task, reference = emea.read_benchmark(folder, ratio=cell.ratio, split=cell.split if cell.ratio else 0)
-    return Subject(task, settings, dict(_rows(reference.open())), set(), set())
+    truth = reference.open() + task.validation  # which nothing uses
+    return Subject(replace(task, validation=Links.empty()), settings, dict(_rows(truth)), set(), set())
 
 
 def _rows(links: Links | Alignment) -> list[tuple[int, int]]:
@@ -137,7 +138,8 @@ def links_of(of: Subject, result: Result, besides: set[int]) -> tuple[list[tuple
     link; and how many true links there are. Some sources are left out."""
     found, table = [], result.alignment
     for (source, target), sure in zip(_rows(table), table.confidence.tolist(), strict=True):
-        if source not in besides and (source, target) not in of.unjudged:
+        judged = source in of.truth or (source in of.complete and (source, target) not in of.unjudged)
+        if judged and source not in besides:
             found.append((sure, of.truth.get(source) == target, source in of.truth))
     return found, len(of.truth.keys() - besides)
 
@@ -254,8 +256,8 @@ answers of the first {FEW} informative cards that teach nothing. How many decisi
 {markdown_table(gain_rows(gain))}
 
 Confidence after {CHECKED} decisions of runs that began without seeds: cards as the page deals them, from the
-informative queue, every fifth one from the probability sample. Calibration error of the links of undecided sources, in the run
-before and in the next run; a perfectly calibrated run with as many links would have about .01.
+informative queue, every fifth one from the probability sample. Calibration error of the links of undecided sources, in
+the run before and in the next one. Chance alone makes about .01: a run that is right about itself would have that, too.
 
 {markdown_table(calibration_rows(calibration))}
 """

@@ -58,9 +58,14 @@ def kept() -> list[dict[str, Any]]:
 
 
 def test_every_kept_run_is_one_that_the_pages_show(script: Script) -> None:
-    results, audit = script("results"), script("leak_audit")
+    results, audit, review = script("results"), script("leak_audit"), script("review_gain")
     wanted = {
         CELLS: [*results.timed(), *results.others(Path(), "cpu")],
+        DOCS / "review": [
+            cell
+            for system in (review.GAIN, review.CALIBRATION)
+            for cell in review.cells(system, [*review.SEEDS, *review.WITHOUT])
+        ],
         DOCS / "leaks": [cell for preset in audit.DECODING for cell in audit.cells(preset)],
     }
     for folder, cells in wanted.items():
@@ -165,6 +170,26 @@ def test_a_run_with_every_leak_is_measured(script: Script, data: Path, tmp_path:
         "5%": "not measured",
         "30%": f"{blind:.3f}",
     }
+
+
+def test_what_decisions_are_worth_is_measured(
+    script: Script, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review, records = script("review_gain"), script("_records")
+    monkeypatch.setattr(review, "FEW", 20)
+    monkeypatch.setattr(review, "MANY", 40)
+    cell = review.cells(review.GAIN, ["zh_en"], (0,))[0]
+    small = replace(quick(cell), ratio=0.05)
+    records.measure_missing([small], lambda each: review.measure_gain(each, data, "cpu"), tmp_path, chosen())
+    found = records.read_records([small], tmp_path)[small]
+    assert [*found["f1"]] == ["before", *review.ARMS]
+    assert all(0 < value <= 1 for value in found["f1"].values())
+    assert found["tested"] >= 190 - 20 - 40  # nobody is tested on what was asked
+    counts = [sum(said.values()) for said in found["answers"].values()]
+    assert counts == [20, 20, 40]
+    row = review.gain_rows({cell: found})[0]
+    assert (row["set"], row["seeds"], row["runs"]) == ("zh_en", "1%", "1")
+    assert row["before"] == f"{found['f1']['before']:.3f}"
 
 
 def test_the_results_on_the_cpu_are_shown(script: Script, data: Path) -> None:

@@ -23,6 +23,7 @@ SUREST = 0.995  # no pair is surer: also those who decide what is true make mist
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
+PROPOSED = 0.1  # confidence of a pair from which a person might be asked about it
 MIDDLE = 4  # of the levels of agreement
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
@@ -108,9 +109,13 @@ def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) 
     """Confidence as decisions teach it, if there are enough."""
     if not _teaches(given):
         return None
-    before = competing(sample.pairs, found.odds, sample.sizes, sample.competition) * ceiling
-    row, right = _proposed(sample, before, given)
-    return Calibration(torch.from_numpy(np.stack([before[row], right], 1)))
+    is_open = np.isnan(sample.decided)
+    odds = found.odds - np.where(is_open, 0.0, found.said["structure"])  # the loop is not asked about what is decided
+    sure = competing(sample.pairs, odds, sample.sizes, sample.competition) * ceiling
+    row, right = _proposed(sample, sure, given)
+    links = sure[_surest(sample.pairs[:, 0], np.where(is_open, sure, -1.0))[1]]
+    trials = np.stack([sure[row], right], 1)
+    return Calibration(torch.from_numpy(trials), torch.from_numpy(links[links >= LINKED]))
 
 
 def _teaches(given: Task) -> bool:
@@ -121,27 +126,34 @@ def _proposed(sample: Sample, sure: np.ndarray, given: Task) -> tuple[np.ndarray
     """What would be proposed for entities that were decided, and whether it is right: the surest pair of each that has
     an answer, and pairs that were rejected if there is no other answer. A right pair that nobody would propose, which
     somebody found by hand, says nothing about how often proposals are right."""
-    width, order = sample.sizes[1], np.argsort(-sure, kind="stable")
+    width = sample.sizes[1]
     right, wrong = (given.checked[given.checked.weight == weight] for weight in (1, 0))
     answered = torch.cat([right.source, given.unmatched.source])
     left = wrong[~torch.isin(wrong.source, answered)]
     rows = [np.flatnonzero(np.isin(keys_of(sample.pairs, width), left.keys(width)))]
     for column, known in zip(sample.pairs.T, (answered, given.unmatched.target), strict=True):
-        entity, first = np.unique(column[order], return_index=True)
-        rows.append(order[first[np.isin(entity, known)]])
+        entity, surest = _surest(column, sure)
+        rows.append(surest[np.isin(entity, known)])
     row = np.concatenate(rows)
-    row = row[~np.isnan(sample.decided[row])]  # others may be right, too, where an entity has several counterparts
+    row = row[(sure[row] >= PROPOSED) & ~np.isnan(sample.decided[row])]  # NaN: one of several counterparts, perhaps
     return row, sample.decided[row]
+
+
+def _surest(entities: np.ndarray, sure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The entities of pairs, each once, and the row of its surest pair."""
+    order = np.argsort(-sure, kind="stable")
+    entity, first = np.unique(entities[order], return_index=True)
+    return entity, order[first]
 
 
 def _trials(sample: Sample, sure: np.ndarray, given: Task) -> tuple[np.ndarray, np.ndarray]:
     """Pairs to learn from, and whether they are right: those that were looked at, and the surest pair of each entity
     that was found to have no counterpart."""
     checked = np.isin(keys_of(sample.pairs, sample.sizes[1]), given.checked.keys(sample.sizes[1]))
-    rows, order = [np.flatnonzero(checked)], np.argsort(-sure, kind="stable")
+    rows = [np.flatnonzero(checked)]
     for column, alone in zip(sample.pairs.T, (given.unmatched.source, given.unmatched.target), strict=True):
-        entity, first = np.unique(column[order], return_index=True)
-        rows.append(order[first[np.isin(entity, alone)]])
+        entity, surest = _surest(column, sure)
+        rows.append(surest[np.isin(entity, alone)])
     row = np.concatenate(rows)
     return row, sample.decided[row]
 

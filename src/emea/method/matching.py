@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
@@ -107,6 +109,19 @@ def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSe
     return Counterparts(beliefs.candidates, shares, shares, beliefs.source_none, beliefs.target_none)
 
 
+class Prior(NamedTuple):
+    """How many trials it takes to leave the identity: variances of the line's height at a centre, and of its slope, are
+    one over these."""
+
+    centre: float
+    height: float
+    slope: float
+
+
+ANYWHERE = Prior(0.0, 1.0, 4.0)
+USUAL = 4.0, 1.0  # confidence that is not fitted to anything errs by about 1 / √4 in its logit
+
+
 class Calibration:
     """Confidence → the share of such links that are right, learned from held-out seeds.
 
@@ -114,12 +129,14 @@ class Calibration:
     never below SMALLEST_SLOPE, so that the order is kept.
     """
 
-    def __init__(self, trials: Tensor) -> None:
-        """Fit to trials, [trials, 2]: confidence, right."""
+    def __init__(self, trials: Tensor, links: Tensor | None = None) -> None:
+        """Fit to trials, [trials, 2]: confidence, right. If the confidence of the links is given, [links], trials are
+        not drawn at random from them: those of doubtful links then hardly move what is usual."""
         evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
-        self.parameters = _fit_line(evidence, right, slope=None)  # offset, slope
+        prior = ANYWHERE if links is None or not len(links) else Prior(float(_logit(links).mean()), *USUAL)
+        self.parameters = _fit_line(evidence, right, prior, slope=None)  # offset, slope
         if float(self.parameters[1]) < SMALLEST_SLOPE:
-            self.parameters = _fit_line(evidence, right, slope=SMALLEST_SLOPE)
+            self.parameters = _fit_line(evidence, right, prior, slope=SMALLEST_SLOPE)
 
     @classmethod
     def none(cls) -> Calibration:
@@ -138,21 +155,22 @@ class Calibration:
         return torch.sigmoid(offset + slope * _logit(confidence))
 
 
-def _fit_line(evidence: Tensor, right: Tensor, slope: float | None) -> Tensor:
+def _fit_line(evidence: Tensor, right: Tensor, prior: Prior, slope: float | None) -> Tensor:
     """Offset and slope of a logistic regression, both shrunk towards the identity; the slope may be fixed."""
-    features = torch.stack([torch.ones_like(evidence), evidence], 1)
-    prior = torch.tensor([0.0, 1.0], dtype=torch.float64, device=evidence.device)
-    strength = torch.diag(torch.tensor([1.0, 4.0], dtype=torch.float64, device=evidence.device))
-    parameters = prior.clone()
+    features = torch.stack([torch.ones_like(evidence), evidence - prior.centre], 1)
+    identity = torch.tensor([prior.centre, 1.0], dtype=torch.float64, device=evidence.device)
+    strength = torch.diag(torch.tensor([prior.height, prior.slope], dtype=torch.float64, device=evidence.device))
+    parameters = identity.clone()
     free = slice(0, 2)
     if slope is not None:
         parameters[1], free = slope, slice(0, 1)
     for _ in range(30):
         probability = torch.sigmoid(features @ parameters)
-        gradient = features.T @ (right - probability) - strength @ (parameters - prior)
+        gradient = features.T @ (right - probability) - strength @ (parameters - identity)
         curvature = (features.T * (probability * (1 - probability))) @ features + strength
         parameters[free] += torch.linalg.solve(curvature[free, free], gradient[free]).clamp(-1, 1)
-    return parameters
+    height, steepness = parameters
+    return torch.stack([height - steepness * prior.centre, steepness])
 
 
 def _logit(probability: Tensor) -> Tensor:

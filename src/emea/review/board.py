@@ -210,11 +210,11 @@ def _unseen(decision: Decision) -> bool:
 
 def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     """What the queues need to know, with the triples of both graphs as far as they have been read."""
-    types, triples = pa.array(reviewed.type, pa.large_string()), (NO_TRIPLES, NO_TRIPLES)
-    names = [pa.array(column, pa.large_string()) for column in (reviewed.source, reviewed.target)]
+    types, triples = _single(reviewed.names["source_type"]), (NO_TRIPLES, NO_TRIPLES)
+    names = [_single(reviewed.names[side]) for side in ("source", "target")]
     source = np.arange(len(reviewed))
     target = pc.dictionary_encode(names[1]).indices.to_numpy().astype(np.int64)
-    target[pc.equal(names[1], "").to_numpy(zero_copy_only=False)] = -1
+    target[pc.binary_length(names[1]).to_numpy() == 0] = -1
     if reviewed.entities is not None:
         ours, theirs = reviewed.entities
         triples = ours.triples, theirs.triples
@@ -228,6 +228,10 @@ def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
         type_[type_ == named.index("")] = -1
     kind = queues.kinds(type_, source, triples[0])
     return Cards(source, target, reviewed.linked, reviewed.probability, type_, tuple(named), kind), triples
+
+
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _positions(entities: Entities, names: pa.Array) -> np.ndarray:

@@ -26,11 +26,11 @@ class Choice:
         reviewed = self.reviewed = board.reviewed
         chosen = reviewed.linked & ~board.decided & (reviewed.probability >= low) & (reviewed.probability <= high)
         words, kind = _text(given.get("text")).lower().split(), _text(given.get("type"))
-        texts = board.texts() if words else []
+        texts, exclusive = board.texts() if words else [], reviewed.exclusive
         self.cards = [
             card
             for card in np.flatnonzero(chosen).tolist()
-            if (not reviewed.exclusive or not board.decisions.confirmed(reviewed.target[card]))
+            if (not exclusive or not board.decisions.confirmed(reviewed.target[card]))
             and (not kind or board.type_of(card) == kind)
             and all(word in texts[card] for word in words)
         ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import threading
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 
 EXPLAINED = 256  # explanations that are kept
 UNTYPED = "no type"
+NAMES = ["source", "target", "source_label", "target_label", "source_type", "target_type"]
 
 
 class Reviewed:
     """A finished run under review. A card stands for a source: first those with a link, then those without."""
 
     def __init__(self, run: FinishedRun, seeds: pa.Table | None) -> None:
-        self.run, self.ready = run, threading.Event()
+        self.run = replace(run, links=run.links.select([]), unlinked=None)  # which are kept otherwise
+        self.ready = threading.Event()
         self.notes: tuple[str, ...] = ()  # what cannot be shown, and why
         self.entities: tuple[Entities, Entities] | None = None
         self._explainer: Explainer | None = None
@@ -42,15 +45,16 @@ class Reviewed:
         self._explaining = threading.Lock()
         self._explained = lru_cache(maxsize=EXPLAINED)(self._explain)
         given = [] if seeds is None else _pairs(seeds)
-        known = pa.array([source for source, _ in given], pa.large_string())
-        links = run.links.filter(pc.invert(pc.is_in(run.links["source"], known)))
-        links, others = surest(links), unlinked_sources(run.unlinked)
-        self.source, self.target, self.label, self.target_label, self.type, self._target_type = (
-            [*texts(links[name]), *texts(others[name])]
-            for name in ("source", "target", "source_label", "target_label", "source_type", "target_type")
+        links = surest(
+            run.links.filter(pc.invert(pc.is_in(run.links["source"], seeds["source"]))) if given else run.links
         )
+        both = [links] if run.unlinked is None else [links, unlinked_sources(run.unlinked)]
+        self.names = pa.concat_tables([table.select(NAMES) for table in both]).combine_chunks()
+        self.source, self.target, self.label, self.target_label = (self.names[name].to_pylist() for name in NAMES[:4])
+        self.type, self._target_type = (texts(self.names[name]) for name in NAMES[4:])
+        self.names = self.names.drop_columns(["source_label", "target_label"])
         self.linked = np.arange(len(self.source)) < links.num_rows  # [cards]
-        self.probability = np.concatenate([table["confidence"].to_numpy() for table in (links, others)])  # [cards]
+        self.probability = np.nan_to_num(np.concatenate([table["confidence"].to_numpy() for table in both]))  # [cards]
         self.number = {source: card for card, source in enumerate(self.source)}
         self._of_target = {target: card for card, target in reversed(list(enumerate(self.target))) if target}
         self._given = dict(given), {target: source for source, target in given}
@@ -83,7 +87,7 @@ class Reviewed:
                 explainer = _explainer(self.run, task if prepared is None else prepared)
             except EmeaError as error:
                 self.notes = (*self.notes, f"links are not explained: {error}")
-                self._candidates = Ranked.read(self.run.folder / "candidates.tsv", self.source)
+                self._candidates = Ranked.read(self.run.folder / "candidates.tsv", self.names["source"])
         if isinstance(task, str):
             self.notes = (*self.notes, f"neighbours and values are not shown: {task}")
         else:

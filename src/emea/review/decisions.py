@@ -8,9 +8,9 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from emea.errors import InputError
@@ -93,9 +93,7 @@ class Decisions:
         """Store what a person decided as one step, and return it; a key that was used before adds nothing."""
         with self._writing():
             step, _ = self._known(key)
-            return (
-                step if step is not None else self._insert(DECIDE, key, [replace(each, who=who) for each in decisions])
-            )
+            return step if step is not None else self._insert(DECIDE, key, decisions, who)
 
     def undo(self, who: str, key: str) -> int | None:
         """Take back the last step of a person that stands, and return it; None if there is none."""
@@ -116,7 +114,7 @@ class Decisions:
             known = {_said(each) for history in self._history.values() for each in history}
             new = [each for each in decisions if _said(each) not in known]
             if new:
-                self._insert(IMPORT, None, new)
+                self._insert(IMPORT, None, new, "")
             return len(new)
 
     def decided(self, source: str) -> Decision | None:
@@ -206,11 +204,12 @@ class Decisions:
         found = self._connection.execute("SELECT step, undoes FROM events WHERE key = ?", (key,)).fetchone()
         return found or (None, None)
 
-    def _insert(self, kind: str, key: str | None, decisions: Iterable[Decision]) -> int:
+    def _insert(self, kind: str, key: str | None, decisions: Iterable[Decision], who: str) -> int:
+        """Add a step of one person, or of those who made the decisions."""
         step, time = self._next(), now()
         rows = []
         for place, each in enumerate(decisions):
-            event = step, kind, None, None if place else key, each.who, each.at or time
+            event = step, kind, None, None if place else key, who or each.who, each.at or time
             shown = json.dumps(each.shown, ensure_ascii=False)
             rows.append((*event, each.source, each.target, each.verdict, each.comment, each.sampled, shown))
         if not rows:
@@ -227,6 +226,7 @@ class Decisions:
             if kind == UNDO:
                 self._take_back(undoes, who)
                 continue
+            verdict, comment, who, at = map(intern, (verdict, comment, who, at))  # few, and often the same
             made = Decision(source, target, verdict, comment, sampled, json.loads(shown), who, at, step)
             if step not in self._steps and kind == DECIDE:
                 self._undoable[who].append(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,30 +45,27 @@ def search(entities: Iterable[tuple[str, str]], text: str) -> list[dict[str, str
 
 def texts(column: pa.ChunkedArray) -> list[str]:
     """The texts of a column, equal ones kept once."""
-    encoded = pc.dictionary_encode(column.combine_chunks())
+    encoded = pc.dictionary_encode(column).combine_chunks()
     known = encoded.dictionary.to_pylist()
     return [known[number] for number in encoded.indices.to_pylist()]
 
 
 def surest(links: pa.Table) -> pa.Table:
     """The links less those of sources that have a surer one."""
-    source = pc.dictionary_encode(links["source"].combine_chunks()).indices.to_numpy()
+    if pc.count_distinct(links["source"]).as_py() == links.num_rows:
+        return links
+    source = pc.dictionary_encode(links["source"]).combine_chunks().indices.to_numpy()
     order = np.argsort(-links["confidence"].to_numpy(), kind="stable")
     _, first = np.unique(source[order], return_index=True)
     return links.take(pa.array(np.sort(order[first])))
 
 
-def unlinked_sources(table: pa.Table | None) -> pa.Table:
-    """The sources without link, under the names that links have; the likeliest candidate as target."""
-    text = pa.large_string()
-    names = ("source", "target", "source_label", "target_label", "source_type", "target_type")
-    if table is None:
-        nothing = {name: pa.array([], text) for name in names}
-        return pa.table({**nothing, "confidence": pa.array([], pa.float64())})
-    found = {name: table[name].fill_null("") for name in ("source", "source_label")}
-    found |= {"target": table["candidate"].fill_null(""), "target_label": table["candidate_label"].fill_null("")}
-    found |= dict.fromkeys(names[4:], pa.repeat(pa.scalar("", text), table.num_rows))
-    return pa.table({**found, "confidence": table["probability"].fill_null(0.0)})
+def unlinked_sources(table: pa.Table) -> pa.Table:
+    """The sources without link under the names that links have, their likeliest candidates as targets."""
+    names = {"candidate": "target", "candidate_label": "target_label", "probability": "confidence"}
+    found = table.rename_columns([names.get(name, name) for name in table.column_names])
+    nothing = pc.utf8_slice_codeunits(found["source"], 0, 0)
+    return found.append_column("source_type", nothing).append_column("target_type", nothing)
 
 
 class Ranked:
@@ -78,12 +75,12 @@ class Ranked:
         self._start, self._count, self._targets = start, count, targets
 
     @classmethod
-    def read(cls, path: Path, sources: Sequence[str]) -> Ranked | None:
+    def read(cls, path: Path, sources: pa.ChunkedArray) -> Ranked | None:
         """Block by block, as the file may be large; None if there is none. Sources are those of the cards."""
         if not path.exists():
             return None
         types = {"source": pa.large_string(), "rank": pa.int64(), "target": pa.large_string()}
-        known, cards, targets = pa.array(sources, pa.large_string()), [], []
+        cards, targets = [], []
         with pyarrow.csv.open_csv(
             path,
             parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
@@ -91,7 +88,7 @@ class Ranked:
         ) as blocks:
             for block in blocks:
                 kept = block.filter(pc.less_equal(block["rank"], CANDIDATES))
-                cards.append(pc.index_in(kept["source"], known).fill_null(len(sources)).to_numpy())
+                cards.append(pc.index_in(kept["source"], sources).fill_null(len(sources)).to_numpy())
                 targets.append(kept["target"])
         card = np.concatenate([np.zeros(0, dtype=np.int32), *cards])
         start, count = np.zeros(len(sources) + 1, dtype=np.int64), np.bincount(card, minlength=len(sources) + 1)

@@ -29,7 +29,7 @@ export function CardView({ view, all, pick, pickOther, search, searching, stopSe
   return html`<article class="link" aria-labelledby="question">
     <h2 id="question" tabindex="-1">${question(card, shown)}</h2>
     ${card.decided && html`<${Decided} decided=${card.decided} back=${back} />`}
-    ${card.hidden && html`<p class="note"><strong>Score hidden.</strong> This card was drawn at random to measure how good the links are, so judge it without the tool’s opinion.</p>`}
+    ${card.hidden && html`<p class="note"><strong>Score hidden:</strong> this card was drawn at random, to measure how good the links are.</p>`}
     ${card.loading && html`<p class="note" role="status">The graphs are being read: values, neighbours and reasons follow in a moment.</p>`}
     <${Heads} source=${card.source} target=${target} confidence=${shownConfidence(view)} hidden=${card.hidden} />
     <${Candidates} card=${card} shown=${shown} other=${other} pick=${pick} search=${search} />

@@ -43,7 +43,12 @@ export function valueRows(source, target, explanation) {
 
 /** Values without those that an attribute has twice, such as a name that is the same in two languages. */
 function distinct(values = []) {
-  return [...new Map(values.map((each) => [`${each.attribute}\n${plain(each.value) || each.value}`, each])).values()];
+  const found = new Map();
+  for (const each of values) {
+    const key = `${each.attribute}\n${plain(each.value) || each.value}`;
+    if (!found.has(key)) found.set(key, each);
+  }
+  return [...found.values()];
 }
 
 /** The values of each attribute as one: the first, and what else there is. */

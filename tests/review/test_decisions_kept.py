@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.errors import InputError
@@ -121,6 +121,7 @@ ACTS = st.lists(
 )
 
 
+@settings(max_examples=25)
 @given(ACTS)
 def test_a_state_is_what_a_replay_gives(
     tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, str, str]]

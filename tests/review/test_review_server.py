@@ -54,7 +54,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def serving(made: Path, tmp_path: Path) -> Iterator[Serving]:
+def serving(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
+    monkeypatch.setattr("emea.review.desk.HEAD_START", 0)
     shutil.copytree(made, tmp_path / "run")
     started = serve(tmp_path / "run", port=0, people=People(["anna", "ben"]))
     assert started.desk.reviewed.ready.wait(60)

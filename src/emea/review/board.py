@@ -18,6 +18,7 @@ from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.estimates import Answer, Sample, estimate
 from emea.review.queues import Cards, Reach
+from emea.review.tables import numbers
 
 if TYPE_CHECKING:
     from emea.review.entities import Entities
@@ -213,8 +214,7 @@ def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     types, triples = _single(reviewed.names["source_type"]), (NO_TRIPLES, NO_TRIPLES)
     names = [_single(reviewed.names[side]) for side in ("source", "target")]
     source = np.arange(len(reviewed))
-    target = pc.dictionary_encode(names[1]).indices.to_numpy().astype(np.int64)
-    target[pc.binary_length(names[1]).to_numpy() == 0] = -1
+    target = np.where(numbers(pc.binary_length(names[1])) > 0, numbers(pc.dictionary_encode(names[1]).indices), -1)
     if reviewed.entities is not None:
         ours, theirs = reviewed.entities
         triples = ours.triples, theirs.triples
@@ -223,7 +223,7 @@ def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
         types = pc.coalesce(ours.types.take(known), types)
         source = np.where(source < 0, len(ours.graph.entities) + np.arange(len(source)), source)  # in no triple
     told = pc.dictionary_encode(types)
-    named, type_ = told.dictionary.to_pylist(), told.indices.to_numpy().astype(np.int64)
+    named, type_ = told.dictionary.to_pylist(), numbers(told.indices)
     if "" in named:
         type_[type_ == named.index("")] = -1
     kind = queues.kinds(type_, source, triples[0])

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from emea.errors import EmeaError, InputError
 from emea.report.reading import FinishedRun, read_columns
 from emea.review.decision import Decision
-from emea.review.tables import CANDIDATES, Ranked, plain_entity, search, surest, texts, unlinked_sources
+from emea.review.tables import CANDIDATES, Ranked, numbers, plain_entity, search, surest, texts, unlinked_sources
 
 if TYPE_CHECKING:
     from emea.data import Task
@@ -54,7 +54,9 @@ class Reviewed:
         self.type, self._target_type = (texts(self.names[name]) for name in NAMES[4:])
         self.names = self.names.drop_columns(["source_label", "target_label"])
         self.linked = np.arange(len(self.source)) < links.num_rows  # [cards]
-        self.probability = np.nan_to_num(np.concatenate([table["confidence"].to_numpy() for table in both]))  # [cards]
+        self.probability = np.concatenate([numbers(table["confidence"]) for table in both]).astype(
+            np.float64
+        )  # [cards]
         self.number = {source: card for card, source in enumerate(self.source)}
         self._of_target = {target: card for card, target in reversed(list(enumerate(self.target))) if target}
         self._given = dict(given), {target: source for source, target in given}

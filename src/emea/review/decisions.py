@@ -61,7 +61,7 @@ class Decisions:
         self._history: dict[str, list[Decision]] = {}  # of each source: what was not undone
         self._verdicts: Counter[str] = Counter()  # of the decisions that stand
         self._people: Counter[str] = Counter()
-        self._confirmed: dict[str, dict[str, None]] = {}  # of each target: its sources
+        self._confirmed: dict[str, tuple[str, ...]] = {}  # of each target: its sources
         self._changed: list[str] = []  # sources, as events touched them
 
     @classmethod
@@ -221,13 +221,13 @@ class Decisions:
         """Apply the events that were added since, here or by another process: there is no other way to a state."""
         columns = ", ".join(COLUMNS[:4] + COLUMNS[5:])
         found = self._connection.execute(f"SELECT {columns} FROM events WHERE id > ? ORDER BY id", (self._seen,))
-        for number, step, kind, undoes, who, at, source, target, *said in found.fetchall():
+        for number, step, kind, undoes, who, at, source, target, *said in found:
             self._seen = number
             if kind == UNDO:
                 self._take_back(undoes, who)
                 continue
             verdict, comment = map(intern, said[:2])  # kept once: few, and often the same
-            shown = json.loads(said[3])
+            shown = json.loads(said[3], object_hook=_kept_once)
             made = Decision(source, target, verdict, comment, said[2], shown, intern(who), intern(at), step)
             if step not in self._steps and kind == DECIDE:
                 self._undoable[who].append(step)
@@ -256,9 +256,14 @@ class Decisions:
         self._verdicts[last.verdict] += change
         self._people[last.who] += change
         if last.verdict == YES and change > 0:
-            self._confirmed.setdefault(last.target, {})[source] = None
+            self._confirmed[last.target] = (*self._confirmed.get(last.target, ()), source)
         elif last.verdict == YES:
-            self._confirmed[last.target].pop(source)
+            self._confirmed[last.target] = tuple(each for each in self._confirmed[last.target] if each != source)
+
+
+def _kept_once(shown: dict[str, Any]) -> dict[str, Any]:
+    """The same, with names and short texts that many decisions share."""
+    return {intern(name): intern(each) if isinstance(each, str) else each for name, each in shown.items()}
 
 
 def _said(decision: Decision) -> tuple[str, str, str, str]:

@@ -24,6 +24,7 @@ Body = dict[str, Any]
 LONGEST = {"key": 100, "source": 10_000, "target": 10_000, "comment": 5_000, "queue": 100, "value": 1_000}  # characters
 MOST = 1_000  # sources to skip
 RELATIONS = 100  # shown to choose from
+HEAD_START = 1.0  # seconds in which the page is opened before anything large is read
 
 
 class ChangedError(InputError):
@@ -39,12 +40,15 @@ class Desk:
         self.decisions = Decisions.open(folder / FILE)
         self.board = Board(self.reviewed, self.decisions)
         self.next_run = NextRun(folder)
+        self._opened = threading.Event()
         self._deciding = threading.Lock()  # what is checked must hold until it is stored
 
     def load(self, prepared: Prepared | None = None, explainer: Explainer | None = None) -> None:
         """Read what takes long, in a thread."""
 
         def work() -> None:
+            if prepared is None:
+                self._opened.wait(HEAD_START)
             self.reviewed.load(prepared, explainer)
             self.board.rebuild()
 
@@ -58,6 +62,7 @@ class Desk:
     def state(self, who: str) -> Body:
         """All that the page shows besides the card; to ask for it keeps the cards that are open."""
         self.board.renew(who)
+        self._opened.set()
         reviewed, counts = self.reviewed, self.decisions.counts()
         entities = reviewed.entities
         relations = [] if entities is None else entities[0].relations[:RELATIONS]

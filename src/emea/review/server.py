@@ -81,7 +81,8 @@ def serve(
     number = place.getsockname()[1]
     hosts = [f"{name}:{number}" for name in _names(host)]
     app = application(desk, people, hosts, f"emea-review-{number}")
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none")
+    quiet = {"log_level": "warning", "access_log": False, "server_header": False}
+    config = uvicorn.Config(app, **quiet, proxy_headers=False, lifespan="off", ws="none")  # type: ignore[arg-type]
     desk.load(prepared, explainer)
     addresses = {name: f"http://{hosts[0]}/?token={token}" for name, token in people.tokens.items()}
     return Serving(desk, uvicorn.Server(config), place, addresses)

@@ -48,14 +48,19 @@ class Client(httpx.Client):
         return answer.json()
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs are read without waiting for a page."""
+    monkeypatch.setattr("emea.review.desk.HEAD_START", 0)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("made") / "run", LINKS, UNLINKED)
 
 
 @pytest.fixture
-def serving(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
-    monkeypatch.setattr("emea.review.desk.HEAD_START", 0)
+def serving(made: Path, tmp_path: Path) -> Iterator[Serving]:
     shutil.copytree(made, tmp_path / "run")
     started = serve(tmp_path / "run", port=0, people=People(["anna", "ben"]))
     assert started.desk.reviewed.ready.wait(60)

@@ -24,7 +24,7 @@ Body = dict[str, Any]
 LONGEST = {"key": 100, "source": 10_000, "target": 10_000, "comment": 5_000, "queue": 100, "value": 1_000}  # characters
 MOST = 1_000  # sources to skip
 RELATIONS = 100  # shown to choose from
-HEAD_START = 1.0  # seconds in which the page is opened before anything large is read
+HEAD_START = 2.0  # seconds for the page and its first card before anything large is read
 
 
 class ChangedError(InputError):
@@ -62,7 +62,6 @@ class Desk:
     def state(self, who: str) -> Body:
         """All that the page shows besides the card; to ask for it keeps the cards that are open."""
         self.board.renew(who)
-        self._opened.set()
         reviewed, counts = self.reviewed, self.decisions.counts()
         entities = reviewed.entities
         relations = [] if entities is None else entities[0].relations[:RELATIONS]
@@ -94,6 +93,7 @@ class Desk:
             raise InputError(f"found another list of sources to skip, expected at most {MOST:,} names")
         value = _text({"value": given.get(WANTED.get(queue, ""))}, "value", needed=False)
         source = self.board.next(who, queue, value, skip)
+        self._opened.set()
         if source is None:
             return {"done": True, "why": "No undecided card is left in this queue that nobody else has open."}
         return self._card(source)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from emea.data import Alignment, Counterparts, Task
     from emea.method.rounds import Outcome, Round
+    from emea.review.server import Serving
     from emea.runs.explaining import Explainer
     from emea.settings import Settings
 
@@ -146,6 +147,23 @@ class Result:
             self.save(folder)
             explain = None if self.outcome.grounds is None else lambda *pair: self.explain(*pair).to_dict()
             write_report(Path(folder), Path(path), prepared=self.outcome.prepared, explain=explain, called="RUN")
+
+    def review(self, folder: str | Path, *, port: int | None = None, browser: bool = True) -> Serving:
+        """Open a page on which to decide on the links: they are saved to a folder, where decisions are kept. It is
+        served until its `stop()` is called or the program ends."""
+        from emea.review.decisions import FILE
+        from emea.review.server import serve
+
+        if (Path(folder) / FILE).exists():
+            raise SettingsError(f"{folder} holds decisions on a run; expected another folder, or emea review {folder}")
+        self.save(folder)
+        explainer = None if self.outcome.grounds is None else self._explainer("")
+        serving = serve(Path(folder), port=port, prepared=self.outcome.prepared, explainer=explainer)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(serving.address)
+        return serving
 
     def _repr_html_(self) -> str:
         """For notebooks: the ten surest links, and how sure all are."""

@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 from emea.errors import InputError
 from emea.review.intervals import Figure, Tally, precision, recall
@@ -228,7 +228,11 @@ def _needed(sample: Sample, tally: Tally, look: int) -> int:
             continue
         asked = sample.dealt(cards)
         left = (1 - asked / tally.sizes) / np.maximum(asked * tally.able, 1)
-        apart = ndtri(1 - alpha / 2) * math.sqrt(float(mass**2 @ (left * share * (1 - share)))) / max(mass.sum(), 1e-9)
+        apart = (
+            NormalDist().inv_cdf(1 - alpha / 2)
+            * math.sqrt(float(mass**2 @ (left * share * (1 - share))))
+            / max(mass.sum(), 1e-9)
+        )
         if apart <= NARROW:
             return cards
     return len(sample.order)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 MORE = 0.5  # hits, and misses, in each stratum than were seen, for the variance
 
@@ -93,7 +93,7 @@ def limits(hits: float, asked: float, size: float, alpha: float) -> tuple[float,
     if hits in {0, asked}:
         unseen = most_unseen(asked, size, alpha)
         return (1 - unseen, 1.0) if hits else (0.0, unseen)
-    z = float(ndtri(1 - alpha / 2))
+    z = NormalDist().inv_cdf(1 - alpha / 2)
     part = z * z * (size - asked) / max(size - 1, 1) / asked  # z²/n, for n that tell as much of an endless stratum
     middle = (share + part / 2) / (1 + part)
     apart = math.sqrt(part * share * (1 - share) + part * part / 4) / (1 + part)

@@ -370,6 +370,9 @@ def test_a_result_is_reviewed_from_python(tmp_path: Path) -> None:
     with closing(Client(started, next(iter(started.addresses)))) as person:
         card = person.send_json("/card", source="1")
         assert {"attribute": "country", "value": "Germany"} in card["source"]["values"]
-        if not card["hidden"]:
-            assert card["explanation"]["groups"]
+        person.send_json("/decisions", key="k", source="1", target=card["proposed"], verdict="yes")
+        card = person.send_json("/card", source="1")  # decided, so that nothing is hidden
+        assert card["explanation"]["groups"]
+        assert card["candidates"][0]["target"]["label"] == "Berlin"
+        assert card["candidates"][0]["confidence"] == pytest.approx(card["explanation"]["confidence"])
     started.stop()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -54,14 +55,15 @@ class Subject:
 
     task: Task
     settings: Settings
-    truth: dict[int, int]  # source → target
+    truth: dict[int, set[int]]  # source → its targets
     complete: set[int]  # sources of which the reference says whether they have a counterpart
     unjudged: set[tuple[int, int]]  # pairs that are neither right nor wrong
 
     def answer(self, source: int, proposed: int) -> tuple[str, int]:
         """Verdict and target of the simulated reviewer."""
         if source in self.truth:
-            return "yes", self.truth[source]
+            known = self.truth[source]
+            return "yes", proposed if proposed in known else min(known)
         silent = source not in self.complete or (source, proposed) in self.unjudged
         return "unsure" if silent else "none", -1
 
@@ -83,7 +85,7 @@ def subject(cell: Cell, data: Path, device: str) -> Subject:
         numbers = _numbers(task.source)
         judged = {kinds.get(task.source.entities[source].as_py(), "?") for source in truth.source.tolist()}
         complete = {numbers[name] for name, kind in kinds.items() if kind in judged}
-        return Subject(task, settings, dict(_rows(truth)), complete, set())
+        return Subject(task, settings, _by_source(_rows(truth)), complete, set())
     if cell.data in WITHOUT:
         case = next(no_seeds.real(data, cell.data))
         task = emea.read(case.source, case.target)
@@ -92,15 +94,22 @@ def subject(cell: Cell, data: Path, device: str) -> Subject:
             {(ours[one], theirs[other]) for one, other in pairs if one in ours and other in theirs}
             for pairs in (case.truth, case.unjudged)
         )
-        return Subject(task, settings, dict(truth), {ours[name] for name in case.classes}, unjudged)
+        return Subject(task, settings, _by_source(truth), {ours[name] for name in case.classes}, unjudged)
     folder = data / "contea" / "fr_en" if cell.data == "contea" else data / "dbp15k" / cell.data
     task, reference = emea.read_benchmark(folder, ratio=cell.ratio, split=cell.split if cell.ratio else 0)
     truth = reference.open() + task.validation  # which nothing uses
-    return Subject(replace(task, validation=Links.empty()), settings, dict(_rows(truth)), set(), set())
+    return Subject(replace(task, validation=Links.empty()), settings, _by_source(_rows(truth)), set(), set())
 
 
 def _rows(links: Links | Alignment) -> list[tuple[int, int]]:
     return list(zip(links.source.tolist(), links.target.tolist(), strict=True))
+
+
+def _by_source(pairs: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for source, target in pairs:
+        found.setdefault(source, set()).add(target)
+    return found
 
 
 def _numbers(graph: Graph) -> dict[str, int]:
@@ -138,10 +147,10 @@ def links_of(of: Subject, result: Result, besides: set[int]) -> tuple[list[tuple
     link; and how many true links there are. Some sources are left out."""
     found, table = [], result.alignment
     for (source, target), sure in zip(_rows(table), table.confidence.tolist(), strict=True):
-        judged = source in of.truth or (source in of.complete and (source, target) not in of.unjudged)
-        if judged and source not in besides:
-            found.append((sure, of.truth.get(source) == target, source in of.truth))
-    return found, len(of.truth.keys() - besides)
+        judged = source in of.truth or source in of.complete
+        if judged and source not in besides and (source, target) not in of.unjudged:
+            found.append((sure, target in of.truth.get(source, ()), source in of.truth))
+    return found, sum(len(targets) for source, targets in of.truth.items() if source not in besides)
 
 
 def f1(of: Subject, result: Result, besides: set[int]) -> float:

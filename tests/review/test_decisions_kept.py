@@ -147,7 +147,7 @@ def test_a_state_is_what_a_replay_gives(
         each.close()
     known = {(each.source, each.target, each.verdict == NO) for each in held if each.verdict != UNSURE}
     if known:  # the next run learns from the same
-        rows = read_database(path).to_pylist()
+        rows = read_database(path, "one-to-one").to_pylist()
         assert {(row["source"], row["target"], row["excluded"]) for row in rows} == known
 
 

@@ -17,6 +17,7 @@ from emea.errors import InputError, SettingsError
 from emea.review import server
 from emea.review.people import People
 from emea.review.server import Serving, serve
+from test_run import command
 
 Person = Callable[..., "Client"]
 LINKS, UNLINKED = 60, 10
@@ -353,6 +354,17 @@ def test_mistakes_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SettingsError, match=r"pip install 'emea\[review\]'"):
         serve(folder)
     assert server.PORT == 8347
+
+
+def test_the_command_explains_mistakes(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", 5, graphs=False)
+    for given, expected in (
+        (["nowhere"], "has no settings.toml"),
+        (["run", "--host", "0.0.0.0"], "found --host 0.0.0.0, where tokens and decisions would travel unencrypted"),
+        (["run", "--person", "a", "--person", "a"], "found the same name twice"),
+    ):
+        done = command("review", *given, "--no-browser", folder=tmp_path, code=2)
+        assert expected in " ".join(done.stderr.split())
 
 
 def test_a_result_is_reviewed_from_python(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emea.analysis.explanation import Explanation
 from emea.errors import InputError, SettingsError
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownExplanation(Explanation):
-    """An explanation that a notebook shows as bars."""
+    """An explanation that a notebook shows as bars, or as the card of the review page where anywidget is installed."""
 
     def _repr_html_(self) -> str:
         from emea.report.bars import drawn
 
         return drawn(self)
+
+    def _repr_mimebundle_(self, **kinds: Any) -> Any:
+        from emea.report.notebook import card_widget
+
+        widget = card_widget(self.to_dict())
+        return None if widget is None else widget._repr_mimebundle_(**kinds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

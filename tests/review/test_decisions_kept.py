@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.errors import InputError
+from emea.formats._decided import read_database
 from emea.review.decisions import NO, NONE, UNSURE, VERDICTS, YES, Decision, Decisions, holding
 
 
@@ -133,16 +134,21 @@ def test_a_state_is_what_a_replay_gives(
             assert (live.undo("anna", str(number)) is None) == (not stack)
             stack = stack[:-1]
         else:
-            stack.append(Decision(source, target, verdict))
+            stack.append(Decision(source, source + target, verdict))
             live.add(stack[-1:], str(number), "anna")
     straight = Decisions.open(path.with_name("straight.sqlite"))  # what was undone never happened
     for number, each in enumerate(stack):
         straight.add([each], str(number), "anna")
     assert _told(live) == _told(straight)
     again = Decisions.open(path)
+    held = again.holding()
     assert (again.standing(), again.holding(), again.counts()) == (live.standing(), live.holding(), live.counts())
     for each in (live, again, straight):
         each.close()
+    known = {(each.source, each.target, each.verdict == NO) for each in held if each.verdict != UNSURE}
+    if known:  # the next run learns from the same
+        rows = read_database(path, "one-to-one").to_pylist()
+        assert {(row["source"], row["target"], row["excluded"]) for row in rows} == known
 
 
 def _told(decisions: Decisions) -> object:

@@ -17,6 +17,7 @@ from emea.errors import InputError, SettingsError
 from emea.review import server
 from emea.review.people import People
 from emea.review.server import Serving, serve
+from test_run import command
 
 Person = Callable[..., "Client"]
 LINKS, UNLINKED = 60, 10
@@ -355,6 +356,17 @@ def test_mistakes_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert server.PORT == 8347
 
 
+def test_the_command_explains_mistakes(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", 5, graphs=False)
+    for given, expected in (
+        (["nowhere"], "has no settings.toml"),
+        (["run", "--host", "0.0.0.0"], "found --host 0.0.0.0, where tokens and decisions would travel unencrypted"),
+        (["run", "--person", "a", "--person", "a"], "found the same name twice"),
+    ):
+        done = command("review", *given, "--no-browser", folder=tmp_path, code=2)
+        assert expected in " ".join(done.stderr.split())
+
+
 def test_a_result_is_reviewed_from_python(tmp_path: Path) -> None:
     import pandas as pd
 
@@ -370,6 +382,9 @@ def test_a_result_is_reviewed_from_python(tmp_path: Path) -> None:
     with closing(Client(started, next(iter(started.addresses)))) as person:
         card = person.send_json("/card", source="1")
         assert {"attribute": "country", "value": "Germany"} in card["source"]["values"]
-        if not card["hidden"]:
-            assert card["explanation"]["groups"]
+        person.send_json("/decisions", key="k", source="1", target=card["proposed"], verdict="yes")
+        card = person.send_json("/card", source="1")  # decided, so that nothing is hidden
+        assert card["explanation"]["groups"]
+        assert card["candidates"][0]["target"]["label"] == "Berlin"
+        assert card["candidates"][0]["confidence"] == pytest.approx(card["explanation"]["confidence"])
     started.stop()

@@ -87,7 +87,7 @@ class Reviewed:
         if explainer is None:
             try:
                 explainer = _explainer(self.run, task if prepared is None else prepared)
-            except EmeaError as error:
+            except (EmeaError, LookupError) as error:  # a file of an older version lacks something
                 self.notes = (*self.notes, f"links are not explained: {error}")
                 self._candidates = Ranked.read(self.run.folder / "candidates.tsv", self.names["source"])
         if isinstance(task, str):

@@ -198,8 +198,7 @@ def conflicts(cards: Cards) -> np.ndarray:
     second[target[place == 1]] = cards.probability[claims[place == 1]]
     contested = np.bincount(target, minlength=len(second))[target] > 1
     claims, target, place = claims[contested], target[contested], place[contested]
-    found: np.ndarray = claims[np.lexsort((place, target, -second[target]))]
-    return found
+    return np.asarray(claims[np.lexsort((place, target, -second[target]))])
 
 
 def of_type(cards: Cards, name: str) -> np.ndarray:

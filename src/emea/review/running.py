@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -36,6 +37,7 @@ class NextRun:
             self._out = str(out)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "emea", "align", *map(str, given)],
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},  # the page shows what it says as it says it
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

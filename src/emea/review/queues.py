@@ -28,6 +28,7 @@ TITLES = {  # of the queues, and what they are good for
     "random": ("Random", "Every source, in random order"),
 }
 SHARE = 0.5  # of an entity's doubt that ends when all its neighbours are decided
+ELSEWHERE = 4.0  # how much more doubt that ends elsewhere counts than that of the card itself
 APART = 0.5  # how much neighbours bear on each other whose targets are no neighbours
 AHEAD = 2000  # cards at the front of the informative queue that are chosen one by one
 OFTEN = 0.5  # how much a card is worth less if its kind has come up: a power of how often
@@ -142,7 +143,7 @@ def informative(cards: Cards, reach: Reach, decided: np.ndarray) -> np.ndarray:
     neighbours' doubt that it would end. What a chosen card ends does not count again, and kinds take turns. `decided`,
     [cards] bool, are left out."""
     doubt = np.where(decided, 0.0, cards.doubt)
-    worth = cards.doubt * (doubt + reach.worth(doubt))
+    worth = cards.doubt * (doubt + ELSEWHERE * reach.worth(doubt))
     order = np.argsort(-worth, kind="stable")
     order = order[~decided[order]]
     front = _one_by_one(order[:AHEAD], worth, doubt, cards, reach)
@@ -167,7 +168,7 @@ def _one_by_one(order: np.ndarray, worth: np.ndarray, doubt: np.ndarray, cards: 
         card = heap[0][2]
         near = slice(reach.start[card], reach.start[card + 1])
         others, weight = reach.other[near], reach.weight[near]
-        adds = own[card] * (left[card] + left[others] @ weight)
+        adds = own[card] * (left[card] + ELSEWHERE * (left[others] @ weight))
         if -adds / rarer <= value:  # no less than when it was last looked at
             heapq.heappop(heap)
             found.append(card)

@@ -237,3 +237,27 @@ def test_links_without_seeds_are_counted_by_class(script: Script, tmp_path: Path
     shown = ["set", "true links", "strict", "calibration error", "wrong", "expected", "at .95", "known sources", "time"]
     assert list(found) == shown
     assert markdown_table([found]).splitlines()[0] in section("Without seeds")
+
+
+def test_intervals_of_reviews_hold_the_truth_and_are_narrow(script: Script) -> None:
+    intervals = script("review_intervals")
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(intervals.STORE.glob("*.json"))]
+    assert intervals.section(records) == section("Intervals while reviewing")
+    found = [row for record in records for row in record["rows"]]
+    assert len({row["run"] for row in found if "unsure" not in row["run"]}) >= 3
+    for row in found:
+        assert min(float(row[f"{name}: held"]) for name in ("precision", "recall")) >= 0.93, row
+        assert float(row["precision: half-width"]) <= 0.04 or "unsure" in row["run"], row
+
+
+def test_a_simulated_review_knows_what_the_reference_knows(script: Script) -> None:
+    intervals, draw = script("review_intervals"), np.random.default_rng(0)
+    links, others = draw.choice([0, 0, 0, 1, 3, 4], 600), draw.choice([1, 3, 4], 300)
+    truth = intervals.Truth(0.5 + draw.random(600) / 2, draw.random(300) / 2, np.concatenate([links, others]))
+    known = truth.known()
+    assert truth.figures() == known.figures() != (0, 0)
+    assert len(known.confidence) + len(known.counterpart) == (truth.answers != 4).sum() == len(known.answers)
+    assert np.median(truth.overconfident().confidence) > np.median(truth.confidence)
+    found = intervals.rows("made up", truth, 3)
+    assert [row["run"] for row in found] == ["made up", "made up", "made up, some unsure", "made up, some unsure"]
+    assert [bool(row["recall: usual"]) for row in found] == [True, True, False, False]

@@ -47,6 +47,7 @@ def test_the_wheel_runs_without_extras(tmp_path: Path) -> None:
     assert "emea/py.typed" in names
     assert {"emea/examples/world/cldr.ttl.gz", "emea/formats/schema_org/context.jsonld"} <= {*names}
     assert {f"emea/report/static/{name}" for name in ("card.js", "card.css", "report.js", "report.css")} <= {*names}
+    assert {"emea/review/static/index.html", "emea/review/static/vendor/htm-3.1.1/htm.module.js"} <= {*names}
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {module_of(each) for each in project["dependencies"]}

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emea.analysis.explanation import Explanation
 from emea.errors import InputError, SettingsError
@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 
     from emea.data import Alignment, Counterparts, Task
     from emea.method.rounds import Outcome, Round
+    from emea.review.server import Serving
     from emea.runs.explaining import Explainer
     from emea.settings import Settings
 
 
 @dataclass(frozen=True)
 class ShownExplanation(Explanation):
-    """An explanation that a notebook shows as bars."""
+    """An explanation that a notebook shows as bars, or as the card of the review page where anywidget is installed."""
 
     def _repr_html_(self) -> str:
         from emea.report.bars import drawn
 
         return drawn(self)
+
+    def _repr_mimebundle_(self, **kinds: Any) -> Any:
+        from emea.report.notebook import card_widget
+
+        widget = card_widget(self.to_dict())
+        return None if widget is None else widget._repr_mimebundle_(**kinds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,6 +150,23 @@ class Result:
             self.save(folder)
             explain = None if self.outcome.grounds is None else lambda *pair: self.explain(*pair).to_dict()
             write_report(Path(folder), Path(path), prepared=self.outcome.prepared, explain=explain, called="RUN")
+
+    def review(self, folder: str | Path, *, port: int | None = None, browser: bool = True) -> Serving:
+        """Open a page on which to decide on the links: they are saved to a folder, where decisions are kept. It is
+        served until its `stop()` is called or the program ends."""
+        from emea.review.decisions import FILE
+        from emea.review.server import serve
+
+        if (Path(folder) / FILE).exists():
+            raise SettingsError(f"{folder} holds decisions on a run; expected another folder, or emea review {folder}")
+        self.save(folder)
+        explainer = None if self.outcome.grounds is None else self._explainer("")
+        serving = serve(Path(folder), port=port, prepared=self.outcome.prepared, explainer=explainer)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(serving.address)
+        return serving
 
     def _repr_html_(self) -> str:
         """For notebooks: the ten surest links, and how sure all are."""

@@ -1,26 +1,13 @@
-"""A browser, and pages about made-up runs."""
+"""Pages about made-up runs."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from made_up import Row, explanation, rows, write_run
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from emea.report.page import write_report
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, once for all tests."""
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.fail("found no chromium, expected one: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emea import __version__
-from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting
+from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting, _reviewing
 from emea.errors import EmeaError
 
 
@@ -59,6 +59,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "explain": _explaining.explain,
     "report": _reporting.report,
     "plot": _reporting.plot,
+    "review": _reviewing.review,
+    "decisions": _reviewing.decisions,
     "merge": _listing.merge,
     "convert": _listing.convert,
     "profile": _measuring.profile,

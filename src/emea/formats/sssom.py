@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote, unquote
@@ -19,6 +20,7 @@ from emea.data import Alignment, Task
 from emea.errors import SettingsError
 from emea.formats._curies import lengthen, shorten
 from emea.formats._files import writing
+from emea.formats._labels import one_line
 from emea.formats._mappings import BUILT_IN, Mappings
 from emea.formats._pairs import DECISION, EQUAL, PairColumns, checked_weight, is_excluded, is_unmatched
 from emea.formats._writing import Column, alignment_table, write_table
@@ -27,6 +29,9 @@ UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # whoever publishes 
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: whoever publishes the set gives it an id
 TOOL = "emea"
 NO_TERM = "https://w3id.org/sssom/NoTermFound"
+REVIEWERS = "https://emea.example/reviewer/"  # a placeholder, for people without an ORCID
+ORCID = re.compile(r"(?:https?://orcid\.org/|orcid:)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])")
+CURATED = {"semapv:ManualMappingCuration", "semapv:MappingReview"}  # justifications by which a person vouches for a row
 PREFIXES = BUILT_IN | {  # known to every SSSOM reader; names in these namespaces must use them
     "orcid": "https://orcid.org/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
@@ -79,7 +84,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             if DECISION in mappings.header:  # no slot of SSSOM, but people add a column where they decide
                 columns.decide(row.get(DECISION, ""), where, source, target, excluded=excluded, line=line)
             else:
-                weight = checked_weight(row.get("confidence", "1"), where)
+                # What a person reviewed is known, whatever confidence the tool had.
+                weight = 1.0 if row.get("reviewer_id") else checked_weight(row.get("confidence", "1"), where)
                 columns.add(source, target, weight, excluded=excluded, line=line)
         return columns.build(path, "rows with owl:sameAs or skos:exactMatch")
 
@@ -99,6 +105,45 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             said["comment"] = table["reason"]
         self._write(table.append_column("weight", pa.array(weight, pa.float32())), path, said)
 
+    def read_reviews(self, path: Path) -> Iterator[dict[str, str]]:
+        """The rows that state equality or its absence, whoever did: source, target, excluded (if not empty), reviewer,
+        date, comment, confidence, and curated (if a person vouches for it)."""
+        mappings = Mappings(path)
+        for line, row in mappings.rows(REQUIRED):
+            if not all(row.get(slot) for slot in REQUIRED) or mappings.expand(row["predicate_id"], line) not in EQUAL:
+                continue
+            names = {
+                side: "" if mappings.expand(row[slot], line) == NO_TERM else _name(row, side, mappings, line)
+                for side, slot in SIDES.items()
+            }
+            people = (row.get(f"{role}_{slot}") for role in ("reviewer", "author") for slot in ("label", "id"))
+            curated = bool(row.get("reviewer_id") or row.get("reviewer_label"))
+            yield names | {
+                "excluded": row.get("predicate_modifier", ""),
+                "reviewer": next(filter(None, people), ""),
+                "date": row.get("review_date") or row.get("mapping_date", ""),
+                "comment": row.get("comment", ""),
+                "confidence": row.get("confidence", ""),
+                "curated": "yes" if curated or row.get("mapping_justification") in CURATED else "",
+            }
+
+    def write_reviews(self, pairs: pa.Table, path: Path) -> None:
+        """Write what people decided: source, target, excluded, reviewer, date, comment, and as weight the confidence
+        that the tool had, null for a pair that a person found."""
+        found = pairs["weight"].to_pylist()
+        people = [(name or "").replace("|", "/") for name in pairs["reviewer"].to_pylist()]
+        said: Said = {
+            "mapping_justification": [
+                "semapv:ManualMappingCuration" if each is None else "semapv:CompositeMatching" for each in found
+            ],
+            "reviewer_id": [_reviewer(name) for name in people],
+            "reviewer_label": _quoted(pa.array(people, pa.large_string())),
+            "review_date": pc.utf8_slice_codeunits(pairs["date"], 0, 10),
+            "comment": _quoted(one_line(pairs["comment"])),
+            "confidence": ["" if each is None else f"{each:.6g}" for each in found],
+        }
+        self._write(pairs, path, said)
+
     def write_relations(self, pairs: pa.Table, path: Path) -> None:
         """Write pairs of relations: source, target, weight, and the predicate that relates them; a `^` before it means
         that it holds from target to source."""
@@ -107,7 +152,9 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
 
     def _write(self, pairs: pa.Table, path: Path, said: Said) -> None:
         names = {side: [name or NO_TERM for name in pairs[side].to_pylist()] for side in SIDES}
-        subjects, prefixes = shorten(names["source"], "source", dict(PREFIXES))
+        reviewers = [str(each) for each in said.get("reviewer_id", ())]
+        known_prefixes = PREFIXES | ({"reviewer": REVIEWERS} if reviewers else {})
+        subjects, prefixes = shorten(names["source"], "source", known_prefixes)
         objects, prefixes = shorten(names["target"], "target", prefixes)
         known = "predicate" in pairs.column_names
         predicates = pairs["predicate"].to_pylist() if known else ["owl:sameAs"] * pairs.num_rows
@@ -121,8 +168,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             "object_id": objects,
             **_labels(pairs, "target_label", "object_label"),
             **said,
-            "confidence": pairs["weight"].to_numpy(),
         }
+        columns.setdefault("confidence", pairs["weight"].to_numpy())
         if "similarity" in pairs.column_names and self._similarity is not None:
             columns["similarity_score"] = np.clip(pairs["similarity"].to_numpy(), 0, 1)
         if is_excluded(pairs).any():
@@ -131,7 +178,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         if any(exact):
             columns["other"] = exact
         metadata = self._metadata(
-            subjects, predicates, objects, prefixes=prefixes, measured="similarity_score" in columns
+            [*subjects, *reviewers], predicates, objects, prefixes=prefixes, measured="similarity_score" in columns
         )
         with writing(path) as file:
             file.write(metadata.encode())
@@ -166,11 +213,21 @@ def _labels(pairs: pa.Table, column: str, slot: str) -> Said:
     """The labels of one side, quoted where they contain quotes; nothing if no entity has one."""
     if column not in pairs.column_names or pairs[column].null_count == pairs.num_rows:
         return {}
-    texts = pairs[column].fill_null("")
+    return {slot: _quoted(pairs[column].fill_null(""))}
+
+
+def _quoted(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Texts, in quotes where they contain some."""
     quote_mark, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
     doubled = pc.replace_substring(texts, '"', '""')
     quoted = pc.binary_join_element_wise(quote_mark, doubled, quote_mark, nothing)
-    return {slot: pc.if_else(pc.match_substring(texts, '"'), quoted, texts)}
+    return pc.if_else(pc.match_substring(texts, '"'), quoted, texts)
+
+
+def _reviewer(name: str) -> str:
+    """A person as a CURIE."""
+    found = ORCID.fullmatch(name)
+    return f"orcid:{found[1]}" if found else f"reviewer:{quote(name, safe='')}"
 
 
 def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:

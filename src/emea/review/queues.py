@@ -152,26 +152,34 @@ def informative(cards: Cards, reach: Reach, decided: np.ndarray) -> np.ndarray:
 
 def _one_by_one(order: np.ndarray, worth: np.ndarray, doubt: np.ndarray, cards: Cards, reach: Reach) -> np.ndarray:
     """The cards in the order in which each adds most to those before it. What a card adds never grows, so that only
-    the first of the heap has to be looked at again."""
-    left, seen = doubt.copy(), np.zeros(int(cards.kind.max(initial=0)) + 1)
-    found: list[int] = []
-    own = cards.doubt
-    heap = [(-worth[card], place, card, 0) for place, card in enumerate(order.tolist())]
-    heapq.heapify(heap)
-    while heap:
-        _, place, card, stage = heapq.heappop(heap)
+    the first of a heap has to be looked at again: that of the best card of each kind, and of the cards of a kind."""
+    left, own, found = doubt.copy(), cards.doubt, list[int]()
+    heaps: dict[int, list[tuple[float, int, int]]] = {}
+    for place, card in enumerate(order.tolist()):
+        heaps.setdefault(int(cards.kind[card]), []).append((-worth[card], place, card))
+    seen = dict.fromkeys(heaps, 0)
+    for heap in heaps.values():
+        heapq.heapify(heap)
+    best = [(heap[0][0], heap[0][1], kind) for kind, heap in heaps.items()]
+    heapq.heapify(best)
+    while best:
+        value, place, kind = heapq.heappop(best)
+        heap, rarer = heaps[kind], (1 + seen[kind]) ** OFTEN
+        card = heap[0][2]
         near = slice(reach.start[card], reach.start[card + 1])
         others, weight = reach.other[near], reach.weight[near]
-        if stage == len(found):
+        adds = own[card] * (left[card] + ELSEWHERE * (left[others] @ weight))
+        if -adds / rarer <= value:  # no less than when it was last looked at
+            heapq.heappop(heap)
             found.append(card)
             left[others] *= 1 - weight
             left[card] = 0.0
-            seen[cards.kind[card]] += 1
+            seen[kind] += 1
         else:
-            adds = (
-                own[card] * (left[card] + ELSEWHERE * (left[others] @ weight)) / (1 + seen[cards.kind[card]]) ** OFTEN
-            )
-            heapq.heappush(heap, (-adds, place, card, len(found)))
+            heapq.heapreplace(heap, (-adds, place, card))
+        if heap:
+            best_value = heap[0][0] / (1 + seen[kind]) ** OFTEN
+            heapq.heappush(best, (best_value, heap[0][1], kind))
     return np.array(found, dtype=np.int64)
 
 

@@ -80,6 +80,17 @@ class Explainer:
             return Explanation(name, None, label, "", status, 0.0, notes=(*self.notes, f"{label} has no candidate"))
         return self._explained(one, other)
 
+    def candidates(self, source: str, most: int) -> list[tuple[str, float, float]]:
+        """The best candidates of a source, by name: each with its confidence and log-odds."""
+        one = self.finder.numbers[0].get(source)
+        if one is None:
+            return []
+        found = []
+        for log_odds, other in self._ranked(one)[:most]:
+            sure = self.kept.confidence.get((one, other), 1 / (1 + float(np.exp(-log_odds))))
+            found.append((self.kept.names[1][other], sure, log_odds))
+        return found
+
     def reason(self, source: int, target: int) -> str:
         """The two strongest pieces that speak for a pair, in one line."""
         pieces = self._pieces(source, target)

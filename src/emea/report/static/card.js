@@ -92,7 +92,7 @@ function heading({ source, target, source_label, target_label, confidence, statu
 }
 
 /** Each group of evidence as a bar that begins where the one before it ends; the last end is the confidence. */
-function waterfall({ base = 0, groups = [], log_odds, confidence }) {
+export function waterfall({ base = 0, groups = [], log_odds, confidence }) {
   const steps = [{ name: "before any evidence", log_odds: base, text: "", parts: [] }, ...groups];
   const ends = [0];
   for (const step of steps) ends.push(ends.at(-1) + step.log_odds);
@@ -255,14 +255,14 @@ function illustrated(texts) {
   );
 }
 
-function withoutThese({ kind, parts = [], threshold, confidence }) {
+export function withoutThese({ kind, parts = [], threshold, confidence }) {
   const told = `Without ${parts.length === 1 ? "this" : `these ${parts.length}`}, the confidence would be ${sureOf(confidence)}, below the threshold of ${threshold} (${kind}):`;
   const items = parts.map((text) => element("li", {}, label(text)));
   return element("section", {}, element("h3", {}, "What the link depends on"), element("p", {}, told), element("ul", {}, items));
 }
 
 /** Both candidates, group by group. */
-function whyNot(explanation, rival) {
+export function whyNot(explanation, rival) {
   const titles = new Map([...explanation.groups, ...(rival.groups ?? [])].map((group) => [group.name, groupTitle(group)]));
   const of = (side, name) => (side.groups ?? []).filter((group) => group.name === name).reduce((sum, group) => sum + group.log_odds, 0);
   const lines = [["Before any evidence", explanation.base ?? 0, rival.base ?? 0]];

@@ -1,0 +1,116 @@
+"""The verbs by which people decide on links: review, decisions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emea.cli._reporting import Run
+from emea.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from emea.review.exchange import Conflict
+
+
+def review(  # noqa: PLR0917 - one parameter for each option
+    folder: Run,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port of the page; 8347 if it is free.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; others than this machine need --insecure.")] = (
+        "127.0.0.1"
+    ),
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Serve a network without encryption: you trust everybody on it.")
+    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    person: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Who decides, each with an address of their own.")
+    ] = None,
+) -> None:
+    """Open a page on which you confirm, reject and correct links; the next run learns from it.
+
+    emea review run
+
+    emea review run --person anna --person ben --host 192.168.1.5 --insecure
+    """
+    import webbrowser
+
+    from emea.cli._console import say
+    from emea.review.people import People
+    from emea.review.server import serve
+
+    people = People(person or ())
+    serving = serve(folder, host=host, port=port, insecure=insecure, people=people)
+    for name, address in serving.addresses.items():
+        typer.echo(f"{name}: {address}" if len(serving.addresses) > 1 else address)
+    say("decisions are kept as they are made; end with Ctrl-C")
+    if not no_browser and len(serving.addresses) == 1:
+        webbrowser.open(serving.address)
+    try:
+        serving.wait()
+    except KeyboardInterrupt:
+        counts = serving.desk.decisions.counts()
+        serving.stop()
+        again = f"emea align --config {folder}/settings.toml --decisions {folder} --out {folder}-2"
+        say(f"{_counted(counts['decided'], 'decision')} in {folder}; use them: {again}")
+
+
+def decisions(
+    folder: Run,
+    target: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write what was decided: .sssom.tsv or .tsv.")
+    ] = None,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--import", metavar="FILE", help="Take in decisions: SSSOM, TSV, CSV, or another run's; repeatable."
+        ),
+    ] = None,
+) -> None:
+    """Count the decisions on a run, write them to a file, or take in those of others; lists every conflict.
+
+    emea decisions run --export decisions.sssom.tsv
+
+    emea decisions run --import anna.sssom.tsv --import ben.tsv
+    """
+    from emea.cli._console import out
+    from emea.review.cards import Reviewed
+    from emea.review.decisions import FILE, Decisions
+    from emea.review.exchange import conflicts, export, merge, read
+
+    def tell(text: str) -> None:
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    if target is not None and sources:
+        raise SettingsError("found both --export and --import, expected one of them")
+    reviewed = Reviewed.open(folder)
+    theirs = [each for path in sources or () for each in read(path)]
+    held = Decisions.open(folder / FILE)
+    if sources:
+        added, found = merge(held, theirs, exclusive=reviewed.exclusive)
+        tell(f"{_counted(added, 'decision')} taken in")
+        _list(found, tell)
+    elif target is not None:
+        tell(f"{_counted(export(held, target), 'decision')} written to {target}")
+    else:
+        counts = held.counts()
+        verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts["by_verdict"].items())
+        tell(f"{counts['decided']:,} of {len(reviewed):,} sources decided: {verdicts}")
+        for each in counts["people"]:
+            tell(f"{each['who']}: {each['decided']:,}")
+        _list(conflicts(held.by_person(), exclusive=reviewed.exclusive), tell)
+    held.close()
+
+
+def _list(found: list[Conflict], tell: Callable[[str], None]) -> None:
+    if found:
+        tell(f"{_counted(len(found), 'conflict')}, left to decide:")
+    for each in found:
+        tell(f"  {each}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)

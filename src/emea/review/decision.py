@@ -1,0 +1,60 @@
+"""One decision, and what holds of several about the same source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from emea.errors import InputError
+
+YES, NO, NONE, UNSURE = VERDICTS = ("yes", "no", "none", "unsure")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to which target a source has, or none; or that a pair is wrong."""
+
+    source: str
+    target: str  # empty if the verdict is none
+    verdict: str
+    comment: str = ""
+    sampled: float | None = None
+    shown: dict[str, Any] = field(default_factory=dict)  # confidence, queue, candidates, hidden
+    who: str = ""
+    at: str = ""
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise InputError(f"found the verdict '{self.verdict}', expected one of {', '.join(VERDICTS)}")
+        if not self.source:
+            raise InputError("found a decision without source, expected the name of an entity")
+        if self.verdict in {YES, NO} and not self.target:
+            raise InputError(f"found the verdict {self.verdict} without target, expected one; '{NONE}': no counterpart")
+        if self.verdict == NONE and self.target:
+            raise InputError(f"found the verdict {NONE} with the target '{self.target}', expected no target")
+
+
+def holding(history: Sequence[Decision]) -> list[Decision]:
+    """What holds of decisions about one source, given in their order: the last answer, and every pair that was rejected
+    and not taken up again.
+
+    >>> [each.verdict for each in holding([Decision("a", "x", NO), Decision("a", "y", YES), Decision("a", "", NONE)])]
+    ['no', 'none']
+    """
+    kept: list[Decision] = []
+    for later in history:
+        kept = [each for each in kept if each.target != later.target and NO in {each.verdict, later.verdict}]
+        kept.append(later)
+    return kept
+
+
+def answer(history: Sequence[Decision]) -> Decision:
+    """What decisions about one source amount to: a target or none if one was named, or else the last of them.
+
+    >>> answer([Decision("a", "x", YES), Decision("a", "y", NO)]).target
+    'x'
+    """
+    held = holding(history)
+    return next((each for each in held if each.verdict in {YES, NONE}), held[-1])

@@ -1,0 +1,199 @@
+"""Decisions to and from files: SSSOM, TSV, the files of sssom-curator, and those of other reviewers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import pyarrow as pa
+
+from emea.errors import InputError
+from emea.formats._files import decoded_lines, quoted_rows, suffix
+from emea.formats._labels import one_line
+from emea.formats._pairs import DECISIONS, PAIR_NAMES
+from emea.formats.sssom import SSSOM
+from emea.formats.table import write_columns
+from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision
+from emea.review.decisions import FILE, Decisions
+
+COLUMNS = ("source", "target", "decision", "who", "at", "comment", "confidence", "sampled")
+CURATOR = {"positive.sssom.tsv": YES, "negative.sssom.tsv": NO, "unsure.sssom.tsv": UNSURE}  # of sssom-curator
+SUFFIXES = (".sssom.tsv", ".tsv", ".csv", ".sqlite")
+WORDS = {word: YES if right else NO for word, right in DECISIONS.items()} | {each: each for each in VERDICTS}
+
+
+def export(decisions: Decisions, path: Path) -> int:
+    """Write all that holds, and return how many decisions these are; SSSOM has no word for unsure ones."""
+    held = sorted(decisions.holding(), key=lambda each: (each.source, each.target))
+    own = [each.shown.get("confidence") for each in held]
+    if suffix(path) == ".sssom.tsv":
+        rows = [row for row, each in enumerate(held) if each.verdict != UNSURE]
+        text = pa.large_string()
+        columns = {
+            "source": pa.array([held[row].source for row in rows], text),
+            "target": pa.array([held[row].target for row in rows], text),
+            "weight": pa.array([own[row] for row in rows], pa.float64()),
+            "excluded": pa.array([held[row].verdict in {NO, NONE} for row in rows], pa.bool_()),
+            "reviewer": pa.array([held[row].who for row in rows], text),
+            "date": pa.array([held[row].at for row in rows], text),
+            "comment": pa.array([held[row].comment for row in rows], text),
+        }
+        SSSOM().write_reviews(pa.table(columns), path)
+        return len(rows)
+    if suffix(path) != ".tsv":
+        raise InputError(f"{path}: found the suffix '{suffix(path)}', expected .sssom.tsv or .tsv")
+    texts = [[each.source, each.target, each.verdict, each.who, each.at] for each in held]
+    comments = one_line(pa.array([each.comment for each in held], pa.large_string())).to_pylist()
+    numbers = [
+        ["" if each is None else f"{each:.6g}" for each in (sure, made.sampled)]
+        for sure, made in zip(own, held, strict=True)
+    ]
+    lines = [[*text, comment, *number] for text, comment, number in zip(texts, comments, numbers, strict=True)]
+    write_columns(path, COLUMNS, [list(column) for column in zip(*lines, strict=True)] or [[]] * len(COLUMNS))
+    return len(held)
+
+
+def read(path: Path) -> list[Decision]:
+    """The decisions in a file, in the folder of a run, or in a folder of sssom-curator."""
+    if path.is_dir():
+        curated = [path / name for name in CURATOR if (path / name).exists()]
+        if curated:
+            return [each for one in curated for each in _mappings(one)]
+        path = path / FILE
+    if not path.exists():
+        raise InputError(f"{path} does not exist; expected a file of decisions")
+    kind = suffix(path)
+    if kind == ".sssom.tsv":
+        found = list(_mappings(path))
+    elif kind in {".tsv", ".csv"}:
+        found = list(_rows(path))
+    elif kind == ".sqlite":
+        theirs = Decisions.open(path)
+        found = theirs.by_person()
+        theirs.close()
+    else:
+        raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
+    if not found:
+        raise InputError(f"{path}: found no decision, expected rows with a reviewer or a verdict")
+    return found
+
+
+def _mappings(path: Path) -> Iterator[Decision]:
+    """The rows of SSSOM for which a person vouches; all of them in a file of sssom-curator."""
+    told = CURATOR.get(path.name)
+    for row in SSSOM().read_reviews(path):
+        if not row["source"] or not (told or row["curated"]):
+            continue
+        verdict = NONE if not row["target"] else NO if row["excluded"] == "Not" else told or YES
+        shown = {"confidence": float(row["confidence"])} if row["confidence"] else {}
+        who = row["reviewer"] or path.name
+        yield Decision(row["source"], row["target"], verdict, row["comment"], None, shown, who, row["date"])
+
+
+def _rows(path: Path) -> Iterator[Decision]:
+    """The rows of a table with the columns source, target and decision, where something was decided."""
+    lines = decoded_lines(path)
+    if suffix(path) == ".csv":
+        rows = quoted_rows(path, lines, ",")
+    else:
+        rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(lines, 1) if line.strip())
+    header: list[str] = []
+    for number, row in rows:
+        if not header:
+            header = [PAIR_NAMES.get(name, name) for name in (cell.strip().lower() for cell in row)]
+            missing = [name for name in ("source", "target", "decision") if name not in header]
+            if missing:
+                raise InputError(f"{path}: found no column {missing[0]}, expected source, target and decision")
+            continue
+        cells = dict(zip(header, row, strict=False))
+        word = cells.get("decision", "").strip().lower()
+        if not word:
+            continue
+        if word not in WORDS:
+            raise InputError(
+                f"{path}, line {number}: found the decision '{word}', expected one of {', '.join(VERDICTS)}"
+            )
+        target = "" if WORDS[word] == NONE else cells["target"]
+        verdict = NONE if WORDS[word] == YES and not target else WORDS[word]
+        shown = {"confidence": float(cells["weight"])} if _is_number(cells.get("weight", "")) else {}
+        sampled = float(cells["sampled"]) if _is_number(cells.get("sampled", "")) else None
+        who, at = cells.get("who") or path.name, cells.get("at", "")
+        yield Decision(cells["source"], target, verdict, cells.get("comment", ""), sampled, shown, who, at)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two decisions that cannot both hold."""
+
+    first: Decision
+    second: Decision
+
+    def __str__(self) -> str:
+        told = [
+            f"{each.who}: {each.verdict}{f' {each.target}' if each.target else ''}"
+            for each in (self.first, self.second)
+        ]
+        if self.first.source != self.second.source:
+            told = [f"{each.who}: {each.source}" for each in (self.first, self.second)]
+            return f"{self.first.target} was confirmed for two sources ({'; '.join(told)})"
+        return f"{self.first.source} ({'; '.join(told)})"
+
+
+def conflicts(decisions: Sequence[Decision], *, exclusive: bool) -> list[Conflict]:
+    """All pairs of decisions of different people that cannot both hold; where targets are exclusive, also those of two
+    sources with one target, whoever made them."""
+    by_source: dict[str, list[Decision]] = defaultdict(list)
+    by_target: dict[str, list[Decision]] = defaultdict(list)
+    for each in decisions:
+        by_source[each.source].append(each)
+        if each.verdict == YES and exclusive:
+            by_target[each.target].append(each)
+    found = [
+        Conflict(one, other)
+        for group in by_source.values()
+        for one, other in combinations(group, 2)
+        if one.who != other.who and _disagree(one, other)
+    ]
+    taken = (pair for group in by_target.values() for pair in combinations(group, 2))
+    return found + [Conflict(one, other) for one, other in taken if one.source != other.source]
+
+
+def _disagree(one: Decision, other: Decision) -> bool:
+    if UNSURE in {one.verdict, other.verdict}:
+        return False
+    if one.target == other.target:
+        return one.verdict != other.verdict
+    return {one.verdict, other.verdict} in ({YES}, {YES, NONE})
+
+
+def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) -> tuple[int, list[Conflict]]:
+    """Take in what others decided: how many are new, and every conflict; what is in conflict is left out, and stays
+    open to be decided."""
+    ours = decisions.by_person()
+    known: dict[tuple[str, str], str] = {}
+    for each in ours:
+        known[each.source, each.who] = max(each.at, known.get((each.source, each.who), ""))
+    new = [
+        each
+        for each in theirs
+        if each.at > known.get((each.source, each.who), "") or not known.get((each.source, each.who))
+    ]
+    added = {id(each) for each in new}
+    latest = {(each.source, each.who) for each in new}
+    kept = [each for each in ours if (each.source, each.who) not in latest]
+    found = [
+        each for each in conflicts([*kept, *new], exclusive=exclusive) if added & {id(each.first), id(each.second)}
+    ]
+    refused = {id(each) for one in found for each in (one.first, one.second)}
+    return decisions.import_([each for each in new if id(each) not in refused]) if new else 0, found

@@ -1,0 +1,203 @@
+"""Decisions to and from files, and what two reviewers do not agree on."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from made import name, write_run
+
+from emea.errors import InputError
+from emea.formats import read_pair_names
+from emea.review.decision import NO, NONE, UNSURE, YES, Decision
+from emea.review.decisions import FILE, Decisions
+from emea.review.exchange import conflicts, export, merge, read
+from test_run import command
+
+ANNA = [
+    Decision(
+        "http://a/1", "http://b/1", YES, 'so "says" it\tall', 0.5, {"confidence": 0.75}, "anna", "2026-01-02T03:04:05Z"
+    ),
+    Decision("http://a/2", "http://b/2", NO, "", None, {"confidence": 0.6}, "anna", "2026-01-02T03:04:06Z"),
+    Decision("http://a/2", "http://b/9", YES, "", None, {}, "anna", "2026-01-02T03:04:07Z"),
+    Decision("http://a/3", "", NONE, "", None, {}, "0000-0002-1825-0097", "2026-01-02T03:04:08Z"),
+    Decision("http://a/4", "http://b/4", UNSURE, "", None, {}, "anna", "2026-01-02T03:04:09Z"),
+]
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Decisions:
+    made = Decisions.open(tmp_path / FILE)
+    made.import_(ANNA)
+    return made
+
+
+def told(decisions: list[Decision]) -> set[tuple[str, str, str, str]]:
+    return {(each.source, each.target, each.verdict, each.who) for each in decisions}
+
+
+def test_a_table_holds_everything(held: Decisions, tmp_path: Path) -> None:
+    assert export(held, tmp_path / "decisions.tsv") == 5
+    found = read(tmp_path / "decisions.tsv")
+    assert told(found) == told(ANNA)
+    (first,) = (each for each in found if each.source == "http://a/1")
+    assert (first.comment, first.sampled, first.shown["confidence"], first.at) == (
+        'so "says" it all',
+        0.5,
+        0.75,
+        "2026-01-02T03:04:05Z",
+    )
+
+
+def test_sssom_has_reviewers_dates_rejections_and_the_tools_own_confidence(held: Decisions, tmp_path: Path) -> None:
+    path = tmp_path / "decisions.sssom.tsv"
+    assert export(held, path) == 4  # not what is unsure
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    rows = {(row["subject_id"][-1], row["object_id"][-1]): row for row in csv.DictReader(lines, delimiter="\t")}
+    assert rows["1", "1"]["reviewer_id"] == "reviewer:anna"
+    assert rows["1", "1"]["reviewer_label"] == "anna"
+    assert rows["1", "1"]["review_date"] == "2026-01-02"
+    assert rows["1", "1"]["confidence"] == "0.75"
+    assert rows["1", "1"]["mapping_justification"] == "semapv:CompositeMatching"
+    assert rows["2", "2"]["predicate_modifier"] == "Not"
+    assert rows["2", "9"]["mapping_justification"] == "semapv:ManualMappingCuration"
+    assert rows["2", "9"]["confidence"] == ""
+    assert rows["3", "d"]["object_id"] == "sssom:NoTermFound"
+    assert rows["3", "d"]["reviewer_id"] == "orcid:0000-0002-1825-0097"
+    assert told(read(path)) == {each for each in told(ANNA) if each[2] != UNSURE}
+
+
+def test_others_read_our_sssom(held: Decisions, tmp_path: Path) -> None:
+    import sssom_pydantic
+
+    export(held, tmp_path / "decisions.sssom.tsv")
+    mappings, *_ = sssom_pydantic.read(tmp_path / "decisions.sssom.tsv")
+    assert len(mappings) == 4
+    assert {each.review_date.isoformat() for each in mappings if each.review_date} == {"2026-01-02"}
+
+
+def test_what_was_reviewed_is_known_whatever_the_tool_thought(held: Decisions, tmp_path: Path) -> None:
+    export(held, tmp_path / "decisions.sssom.tsv")
+    pairs = read_pair_names(tmp_path / "decisions.sssom.tsv").to_pylist()
+    assert {(each["source"], each["target"]): (each["weight"], each["excluded"]) for each in pairs} == {
+        ("http://a/1", "http://b/1"): (1, False),
+        ("http://a/2", "http://b/2"): (1, True),
+        ("http://a/2", "http://b/9"): (1, False),
+        ("http://a/3", ""): (1, True),
+    }
+    export(held, tmp_path / "decisions.tsv")
+    assert read_pair_names(tmp_path / "decisions.tsv").num_rows == 4
+
+
+CURATED = (
+    "#curie_map: {{a: 'http://a/', b: 'http://b/', orcid: 'https://orcid.org/'}}\n"
+    "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\tmapping_justification\tauthor_id\tmapping_date\n"
+    "a:1\tskos:exactMatch\t{0}\tb:1\tsemapv:ManualMappingCuration\torcid:0000-0002-1825-0097\t2024-05-06\n"
+)
+
+
+def test_the_files_of_sssom_curator_are_read(tmp_path: Path) -> None:
+    for kind, modifier in (("positive", ""), ("negative", "Not"), ("unsure", "")):
+        text = CURATED.format(modifier).replace("a:1", f"a:{kind}")
+        (tmp_path / f"{kind}.sssom.tsv").write_text(text, encoding="utf-8")
+    found = {each.source: each for each in read(tmp_path)}
+    assert {source: each.verdict for source, each in found.items()} == {
+        "http://a/positive": YES,
+        "http://a/negative": NO,
+        "http://a/unsure": UNSURE,
+    }
+    assert (found["http://a/positive"].who, found["http://a/positive"].at) == (
+        "orcid:0000-0002-1825-0097",
+        "2024-05-06",
+    )
+
+
+def test_what_a_tool_predicted_is_no_decision(tmp_path: Path) -> None:
+    text = CURATED.format("").replace("ManualMappingCuration", "LexicalMatching")
+    (tmp_path / "predictions.sssom.tsv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="found no decision"):
+        read(tmp_path / "predictions.sssom.tsv")
+    rows = text.splitlines()[-1].replace("LexicalMatching", "ManualMappingCuration").replace("a:1", "a:2")
+    (tmp_path / "mixed.sssom.tsv").write_text(text + rows + "\n", encoding="utf-8")
+    assert [each.source for each in read(tmp_path / "mixed.sssom.tsv")] == ["http://a/2"]
+
+
+def test_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    text = (
+        "decision\tsource_label\tsource\ttarget\nyes\tA\ta\tx\n\tB\tb\ty\nno\tC\tc\tz\nnone\tD\td\tw\nunsure\tE\te\tv\n"
+    )
+    (tmp_path / "alignment.review.tsv").write_text(text, encoding="utf-8")
+    assert {(each.source, each.target, each.verdict) for each in read(tmp_path / "alignment.review.tsv")} == {
+        ("a", "x", YES),
+        ("c", "z", NO),
+        ("d", "", NONE),
+        ("e", "v", UNSURE),
+    }
+    for odd, expected in (("source\ttarget\n", "no column decision"), (text + "maybe\tF\tf\tu\n", "line 7")):
+        (tmp_path / "odd.tsv").write_text(odd, encoding="utf-8")
+        with pytest.raises(InputError, match=expected):
+            read(tmp_path / "odd.tsv")
+    for place in ("nowhere.tsv", "decisions.pdf"):
+        with pytest.raises(InputError, match="expected"):
+            read(tmp_path / place)
+
+
+def of(who: str, *said: tuple[str, str, str], at: str = "2026-01-01") -> list[Decision]:
+    return [Decision(*each, who=who, at=at) for each in said]
+
+
+def test_every_conflict_is_listed() -> None:
+    anna = of(
+        "anna", ("1", "x", YES), ("2", "x2", YES), ("3", "x3", YES), ("4", "x4", NO), ("5", "x5", YES), ("6", "", NONE)
+    )
+    ben = of(
+        "ben", ("1", "x", NO), ("2", "y2", YES), ("3", "", NONE), ("4", "y4", NO), ("5", "x5", UNSURE), ("6", "x6", NO)
+    )
+    found = conflicts([*anna, *ben], exclusive=True)
+    assert [(each.first.source, each.first.verdict, each.second.verdict) for each in found] == [
+        ("1", YES, NO),
+        ("2", YES, YES),
+        ("3", YES, NONE),
+    ]
+    assert str(found[0]) == "1 (anna: yes x; ben: no x)"
+    taken = [*of("anna", ("7", "x7", YES)), *of("anna", ("8", "x7", YES))]
+    (one,) = conflicts(taken, exclusive=True)
+    assert str(one) == "x7 was confirmed for two sources (anna: 7; anna: 8)"
+    assert not conflicts(taken, exclusive=False)
+
+
+def test_what_is_in_conflict_is_left_to_decide(tmp_path: Path) -> None:
+    held = Decisions.open(tmp_path / FILE)
+    held.add([Decision("1", "x", YES)], "k", "anna")
+    theirs = of("ben", ("1", "x", NO), ("2", "y", YES), ("3", "z", YES)) + of("eve", ("2", "w", YES))
+    added, found = merge(held, theirs, exclusive=True)
+    assert (added, len(found)) == (1, 2)
+    assert {source: each.verdict for source, each in held.standing().items()} == {"1": YES, "3": YES}
+    assert merge(held, of("ben", ("3", "z", YES)), exclusive=True) == (0, [])  # known already
+    later = of("ben", ("3", "", NONE), at="2026-02-01")
+    assert merge(held, later, exclusive=True) == (1, [])  # he has changed his mind
+    assert held.standing()["3"].verdict == NONE
+
+
+def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    one, two = (
+        Decision(name("source", 1), name("target", 1), verdict, who=who)
+        for who, verdict in (("anna", YES), ("ben", NO))
+    )
+    for who, made in (("anna", one), ("ben", two)):
+        other = Decisions.open(tmp_path / f"{who}.sqlite")
+        other.add([made, Decision(name("source", 2), name("target", 2), YES)], "k", who)
+        export(other, tmp_path / f"{who}.sssom.tsv")
+        other.close()
+    done = command("decisions", "run", "--import", "anna.sssom.tsv", "--import", "ben.sqlite", folder=tmp_path)
+    assert "2 decisions taken in" in done.stdout
+    assert "1 conflict, left to decide" in done.stdout
+    assert f"{name('source', 1)} (anna: yes {name('target', 1)}; ben: no {name('target', 1)})" in done.stdout
+    done = command("decisions", "run", folder=tmp_path)
+    assert "1 of 15 sources decided: 1 yes, 0 no, 0 none, 0 unsure" in done.stdout
+    done = command("decisions", "run", "--export", "out.sssom.tsv", folder=tmp_path)
+    assert "1 decision written to out.sssom.tsv" in done.stdout
+    assert read_pair_names(tmp_path / "out.sssom.tsv")["source"].to_pylist()[0] == name("source", 2)
+    done = command("decisions", "run", "--export", "a.tsv", "--import", "anna.sssom.tsv", folder=tmp_path, code=2)
+    assert "expected one of them" in " ".join(done.stderr.split())
+    assert folder.exists()

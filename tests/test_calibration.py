@@ -94,4 +94,4 @@ def test_doubtful_trials_hardly_move_what_is_usual() -> None:
     assert float(far[1]) > 0.985
     assert float(near[1]) == pytest.approx(0.96, abs=0.012)
     wrong = torch.tensor([[0.96, 0.0]] * 25, dtype=torch.float64)
-    assert float(Calibration(wrong, links)(asked)[1]) < 0.5  # unless sure links turn out to be wrong
+    assert float(Calibration(wrong, links)(asked)[1]) < 0.6  # unless sure links turn out to be wrong

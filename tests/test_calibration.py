@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from answers import column
 from emea.analysis.calibration import calibration_error, curve, reliability
+from emea.method.matching import Calibration
 
 SMALL = settings(max_examples=60, derandomize=True)
 
@@ -82,3 +83,15 @@ def test_calibration_error_equals_a_loop_over_bins_of_equal_mass(count: int) -> 
 
 def test_calibration_error_of_nothing_is_zero() -> None:
     assert calibration_error(reliability(column([]), torch.tensor([], dtype=torch.bool))) == 0.0
+
+
+def test_doubtful_trials_hardly_move_what_is_usual() -> None:
+    links = torch.full((1000,), 0.96, dtype=torch.float64)
+    doubtful = torch.tensor([[0.6, 1.0]] * 70 + [[0.6, 0.0]] * 5, dtype=torch.float64)
+    asked = torch.tensor([0.6, 0.96], dtype=torch.float64)
+    far, near = Calibration(doubtful)(asked), Calibration(doubtful, links)(asked)
+    assert float(near[0]) == pytest.approx(70 / 75, abs=0.04)  # where people looked
+    assert float(far[1]) > 0.985
+    assert float(near[1]) == pytest.approx(0.96, abs=0.012)
+    wrong = torch.tensor([[0.96, 0.0]] * 25, dtype=torch.float64)
+    assert float(Calibration(wrong, links)(asked)[1]) < 0.6  # unless sure links turn out to be wrong

@@ -118,6 +118,13 @@ def test_known_pairs_are_measured_by(linked: Path) -> None:
     assert "No pairs are known that the run was not given" in report(linked)
 
 
+def test_rounds_tell_how_far_encoder_and_rules_agree(tmp_path: Path, result: emea.Result) -> None:
+    write_report(write_run(tmp_path / "run", rows(3)), tmp_path / "report.html")
+    assert "87.5 %" in text_of(tmp_path / "report.html")
+    assert result.last is not None
+    assert 0 < (result.last.record()["agreement"] or 0) <= 1
+
+
 def test_a_run_without_links_has_a_report(tmp_path: Path) -> None:
     write_report(write_run(tmp_path / "run", []), tmp_path / "report.html")
     told = text_of(tmp_path / "report.html")

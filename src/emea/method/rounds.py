@@ -13,6 +13,8 @@ from torch import Tensor
 from emea.contracts import Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links
 from emea.evidence.prepared import Prepared
+from emea.kernels.segments import segment_best
+from emea.method.compatibility import labels
 from emea.method.competition import Competition
 from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
 from emea.method.probability import Scale
@@ -92,6 +94,13 @@ class Round(Step):
         return self.state.trials[self.state.trials[:, 0] == self.number, 1:]
 
     @property
+    def agreement(self) -> float | None:
+        """Share of the sources with a compatible counterpart for which the encoder's best is the same one."""
+        pairs, rows = self.considered.candidates, labels(self.refined, self.considered)
+        best = segment_best(pairs.source, pairs.sources, self.considered.forward)
+        return float((best[pairs.source[rows]] == rows).double().mean()) if len(rows) else None
+
+    @property
     def resumable(self) -> State | None:
         """The state after this round, unless it was the last."""
         return None if self.final else self.state
@@ -103,6 +112,7 @@ class Round(Step):
             "pseudo_labels": len(self.state.labels),
             **asdict(self.state.scale),
             "weights": self.weights,
+            "agreement": self.agreement,
             "held_out_links": len(self.trials),
             "held_out_right": int(self.trials[:, 1].sum()),
         }

@@ -124,18 +124,19 @@ def rounds(run: FinishedRun) -> Element:
     rows: list[tuple[Content, ...]] = []
     for record in run.rounds:
         tried, right = record.get("held_out_links", 0), record.get("held_out_right", 0)
-        labelled = record.get("pseudo_labels")
+        labelled, agreement = record.get("pseudo_labels"), record.get("agreement")
         rows.append(
             (
                 f"{record['round']}",
                 "–" if labelled is None else f"{labelled:,}",
                 f"{record['candidates']:,}" if "candidates" in record else "–",
+                "–" if agreement is None else _percent(agreement),
                 f"{right:,} of {tried:,}" if tried else "–",
                 f"{record['seconds']:.1f} s" if "seconds" in record else "–",
             )
         )
-    head = ("round", "pairs labelled", "candidate pairs", "held-out links right", "time")
-    return section("rounds", "Rounds", table(head, rows, "What each round found", numbers=4))
+    head = ("round", "pairs labelled", "candidate pairs", "encoder and rules agree", "held-out links right", "time")
+    return section("rounds", "Rounds", table(head, rows, "What each round found", numbers=5))
 
 
 def confidence(run: FinishedRun, measures: dict[str, Any] | None) -> Element:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.errors import InputError
-from emea.formats._decided import read_database
+from emea.formats._decided import decided_in, read_database
 from emea.review.decisions import NO, NONE, UNSURE, VERDICTS, YES, Decision, Decisions, holding
 
 
@@ -171,3 +171,12 @@ def test_threads_may_decide_at_once(decisions: Decisions) -> None:
         thread.join()
     assert decisions.counts()["decided"] == 8 * 16
     assert len(decisions.events()) == 8 * 24
+
+
+def test_a_page_on_which_nothing_was_decided_does_not_hide_a_file_of_decisions(tmp_path: Path) -> None:
+    kept = Decisions.open(tmp_path / "decisions.sqlite")
+    assert decided_in(tmp_path).name == "decisions.sqlite"
+    (tmp_path / "alignment.review.tsv").write_text("source\ttarget\tdecision\na\tb\tyes\n")
+    assert decided_in(tmp_path).name == "alignment.review.tsv"
+    kept.add([Decision("a", "b", YES)], "a key", "Ada")
+    assert decided_in(tmp_path).name == "decisions.sqlite"

@@ -25,12 +25,15 @@ EVENTS = """
 
 
 def decided_in(path: Path) -> Path:
-    """The file of decisions: the path itself, or the one in the folder of a run."""
+    """The file of decisions: the path itself, or the one in the folder of a run; a database without any decision stands
+    back behind files."""
     if not path.is_dir():
         return path
-    for name in DECISIONS:
-        if (path / name).exists():
-            return path / name
+    found = [path / name for name in DECISIONS if (path / name).exists()]
+    if len(found) > 1 and found[0].name == DATABASE and not _events(found[0]):
+        return found[1]
+    if found:
+        return found[0]
     raise InputError(f"{path} holds no decisions; expected a file {' or '.join(DECISIONS)} in it")
 
 

@@ -66,7 +66,8 @@ class FinishedRun:
         if place is not None:
             return f"the source of {Path(place).name}", f"the target of {Path(place).name}"
         source, target = (str(self.about.get(side, f"the {side} graph")) for side in ("source", "target"))
-        return tuple(place if "://" in place else Path(place).name for place in (source, target))  # type: ignore[return-value]
+        shown = [place if "://" in place else Path(place).name for place in (source, target)]
+        return shown[0], shown[1]
 
     def labelled(self, source: Sequence[str | None], target: Sequence[str | None]) -> FinishedRun:
         """The same with other labels of the links."""

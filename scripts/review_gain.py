@@ -2,12 +2,12 @@
 
     python scripts/review_gain.py [DATA] [--sets world zh_en] [--device cuda] [--minutes 10]    # measure
     python scripts/review_gain.py --page                                                        # write the sections
-    python scripts/review_gain.py [DATA] --sets zh_en --tune                                    # print, keep nothing
+    python scripts/review_gain.py [DATA] --sets zh_en world --tune                              # print, keep nothing
 
 The reviewer is simulated: asked about a source, it answers with the target that the reference has, with "none" where
 the reference is known to list all counterparts, and else with "unsure". Nothing but these answers and the evaluation
 sees the reference. Each run is kept in docs/review as soon as it is measured; repeating the command continues with the
-missing ones. The queue was tuned on world and on the splits of zh_en that --tune takes, never on contea.
+missing ones. The queue was tuned with the splits and seeds that --tune takes, never on contea.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def cards_of(result: Result) -> Cards:
 
 def reach_of(cards: Cards, task: Task) -> Reach:
     """Which of them bear on which."""
-    return Reach.of(cards, task.source.triples.numpy(), task.target.triples.numpy())
+    return Reach.of(cards, task.source.triples.numpy())
 
 
 def decided(of: Subject, cards: Cards, chosen: np.ndarray) -> tuple[Task, Counter[str]]:
@@ -277,13 +277,17 @@ def main() -> None:
     parser = measuring(__doc__)
     parser.add_argument("--sets", nargs="+", choices=sorted({*SEEDS, *WITHOUT}), default=sorted({*SEEDS, *WITHOUT}))
     parser.add_argument("--only", choices=("gain", "calibration"), help="Measure one of the two tables.")
-    parser.add_argument("--tune", action="store_true", help="Print what decisions are worth on other splits of zh_en.")
+    parser.add_argument(
+        "--tune",
+        action="store_true",
+        help="Print what decisions are worth with other splits of zh_en and other seeds of world.",
+    )
     chosen = parser.parse_args()
     if chosen.page:
         write_sections(sections(STORE))
         return
     if chosen.tune:
-        for cell in cells(GAIN, ["zh_en"], TUNING):
+        for cell in cells(GAIN, [name for name in ("zh_en", "world") if name in chosen.sets], TUNING):
             print(cell.name, measure_gain(cell, chosen.data, chosen.device)["shown"], flush=True)
         return
     measures = {GAIN: measure_gain, CALIBRATION: measure_calibration}

@@ -55,7 +55,7 @@ class Board:
     def rebuild(self) -> None:
         """Order the cards by what is known of them now: again when the graphs have been read."""
         cards, triples = _cards(self.reviewed)
-        reach = Reach.of(cards, *triples)
+        reach = Reach.of(cards, triples[0])
         first = queues.informative(cards, reach, self.dealer.decided.copy())
         with self._lock:
             self._cards, self._reach, self._triples = cards, reach, triples

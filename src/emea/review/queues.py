@@ -5,7 +5,6 @@ A card stands for a source that can be decided. Orders are arrays of card number
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from emea.data import Graph
 
 TITLES = {  # of the queues, and what they are good for
-    "informative": ("Most informative", "Doubtful links on which most other doubtful links depend"),
+    "informative": ("Most informative", "Doubtful links on which many others depend"),
     "least sure": ("Least sure", "Links whose confidence is lowest"),
     "conflicts": ("Conflicts", "Several sources that want the same target"),
     "type": ("A type", "Links of one type, the least sure first"),
@@ -27,11 +26,8 @@ TITLES = {  # of the queues, and what they are good for
     "unlinked": ("Unlinked", "Sources without a link, the likeliest to have one first"),
     "random": ("Random", "Every source, in random order"),
 }
-SHARE = 0.5  # of an entity's doubt that ends when all its neighbours are decided
-ELSEWHERE = 4.0  # how much more doubt that ends elsewhere counts than that of the card itself
-APART = 0.5  # how much neighbours bear on each other whose targets are no neighbours
-AHEAD = 2000  # cards at the front of the informative queue that are chosen one by one
-OFTEN = 0.5  # how much a card is worth less if its kind has come up: a power of how often
+FOUND = 0.1  # chance that a person finds a counterpart of which the run had no idea
+DRAW = 0  # seed of the informative queue
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +67,8 @@ class Cards:
 
     @property
     def doubt(self) -> np.ndarray:
-        """How much a decision would tell, [cards]: 1 where the link is as likely right as wrong."""
-        doubt: np.ndarray = 4 * self.probability * (1 - self.probability)
+        """How much a decision would tell, [cards]: how likely the run is wrong, and a person has an answer."""
+        doubt: np.ndarray = ((1 - self.probability) * (self.probability + FOUND)).clip(1e-12)
         return doubt
 
 
@@ -98,89 +94,36 @@ def kinds(type_: np.ndarray, source: np.ndarray, triples: np.ndarray) -> np.ndar
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Which cards bear on which: the neighbours of card i are other[start[i] : start[i + 1]]."""
+    """Which cards bear on which: two of them if a triple joins their sources."""
 
-    start: np.ndarray  # [cards + 1]
+    one: np.ndarray  # [neighbours]
     other: np.ndarray  # [neighbours]
-    weight: np.ndarray  # [neighbours] share of the other card's evidence that this one is
 
     @classmethod
-    def of(cls, cards: Cards, source_triples: np.ndarray, target_triples: np.ndarray) -> Reach:
-        """Two cards bear on each other if their sources are neighbours, and fully if their targets are, too."""
-        size = int(max(cards.source.max(initial=-1), source_triples[:, [0, 2]].max(initial=-1))) + 1
+    def of(cls, cards: Cards, triples: np.ndarray) -> Reach:
+        """From the triples of the source graph, [triples, 3]."""
+        size, width = int(max(cards.source.max(initial=-1), triples[:, [0, 2]].max(initial=-1))) + 1, max(1, len(cards))
         card = np.full(size, -1)
         card[cards.source] = np.arange(len(cards))
-        one, two = card[source_triples[:, 0]], card[source_triples[:, 2]]
-        open_ = (one >= 0) & (two >= 0) & (one != two)
-        keys = np.unique(np.concatenate([one[open_] * len(cards) + two[open_], two[open_] * len(cards) + one[open_]]))
-        one, two = keys // max(1, len(cards)), keys % max(1, len(cards))
-        width = int(max(cards.target.max(initial=-1), target_triples[:, [0, 2]].max(initial=-1))) + 1
-        near = np.concatenate([target_triples[:, 0] * width + target_triples[:, 2]] * 2)
-        near[len(target_triples) :] = target_triples[:, 2] * width + target_triples[:, 0]
-        ends = cards.target[one], cards.target[two]
-        joined = (ends[0] >= 0) & (ends[1] >= 0) & np.isin(ends[0] * width + ends[1], near)
-        degree = np.bincount(two, minlength=len(cards))
-        weight = SHARE * np.where(joined, 1.0, APART) / np.maximum(1, degree)[two]
-        start = np.concatenate([[0], np.cumsum(np.bincount(one, minlength=len(cards)))])
-        return cls(start, two, weight)
+        head, tail = card[triples[:, 0]], card[triples[:, 2]]
+        known = (head >= 0) & (tail >= 0) & (head != tail)
+        head, tail = head[known], tail[known]
+        keys = np.unique(np.concatenate([head * width + tail, tail * width + head]))
+        return cls(keys // width, keys % width)
 
     def count(self, undecided: np.ndarray) -> np.ndarray:
         """How many undecided cards each bears on, [cards]."""
-        return self._sums(undecided[self.other].astype(np.float64))
-
-    def worth(self, doubt: np.ndarray) -> np.ndarray:
-        """How much doubt a decision ends elsewhere, [cards]."""
-        return self._sums(doubt[self.other] * self.weight)
-
-    def _sums(self, values: np.ndarray) -> np.ndarray:
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        sums: np.ndarray = total[self.start[1:]] - total[self.start[:-1]]
-        return sums
+        return np.bincount(self.one[undecided[self.other]], minlength=len(undecided))
 
 
 def informative(cards: Cards, reach: Reach, decided: np.ndarray) -> np.ndarray:
-    """What would change most, first: doubt × reach, where reach is the doubt of the card itself and the share of its
-    neighbours' doubt that it would end. What a chosen card ends does not count again, and kinds take turns. `decided`,
-    [cards] bool, are left out."""
-    doubt = np.where(decided, 0.0, cards.doubt)
-    worth = cards.doubt * (doubt + ELSEWHERE * reach.worth(doubt))
-    order = np.argsort(-worth, kind="stable")
-    order = order[~decided[order]]
-    front = _one_by_one(order[:AHEAD], worth, doubt, cards, reach)
-    return np.concatenate([front, order[AHEAD:]])
-
-
-def _one_by_one(order: np.ndarray, worth: np.ndarray, doubt: np.ndarray, cards: Cards, reach: Reach) -> np.ndarray:
-    """The cards in the order in which each adds most to those before it. What a card adds never grows, so that only
-    the first of a heap has to be looked at again: that of the best card of each kind, and of the cards of a kind."""
-    left, own, found = doubt.copy(), cards.doubt, list[int]()
-    heaps: dict[int, list[tuple[float, int, int]]] = {}
-    for place, card in enumerate(order.tolist()):
-        heaps.setdefault(int(cards.kind[card]), []).append((-worth[card], place, card))
-    seen = dict.fromkeys(heaps, 0)
-    for heap in heaps.values():
-        heapq.heapify(heap)
-    best = [(heap[0][0], heap[0][1], kind) for kind, heap in heaps.items()]
-    heapq.heapify(best)
-    while best:
-        value, place, kind = heapq.heappop(best)
-        heap, rarer = heaps[kind], (1 + seen[kind]) ** OFTEN
-        card = heap[0][2]
-        near = slice(reach.start[card], reach.start[card + 1])
-        others, weight = reach.other[near], reach.weight[near]
-        adds = own[card] * (left[card] + ELSEWHERE * (left[others] @ weight))
-        if -adds / rarer <= value:  # no less than when it was last looked at
-            heapq.heappop(heap)
-            found.append(card)
-            left[others] *= 1 - weight
-            left[card] = 0.0
-            seen[kind] += 1
-        else:
-            heapq.heapreplace(heap, (-adds, place, card))
-        if heap:
-            best_value = heap[0][0] / (1 + seen[kind]) ** OFTEN
-            heapq.heappush(best, (best_value, heap[0][1], kind))
-    return np.array(found, dtype=np.int64)
+    """What would change most, likely first: the cards are drawn one after the other, each with a chance in proportion
+    to doubt × √reach. Drawn rather than sorted, because the most doubtful ones are alike: neighbours of each other, of
+    one kind, and on one another's account (docs/log.md). `decided`, [cards] bool, are left out."""
+    worth = cards.doubt * np.sqrt(1 + reach.count(~decided))
+    luck = np.random.default_rng(DRAW).gumbel(size=len(cards))  # of a card the same after each decision
+    order = np.argsort(-(np.log(worth) + luck), kind="stable")
+    return np.asarray(order[~decided[order]])
 
 
 def least_sure(cards: Cards) -> np.ndarray:

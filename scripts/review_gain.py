@@ -280,7 +280,7 @@ def main() -> None:
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="Print what decisions are worth with other splits of zh_en and other seeds of world.",
+        help="Print the gain with other splits and seeds.",
     )
     chosen = parser.parse_args()
     if chosen.page:

@@ -118,8 +118,8 @@ def _numbers(graph: Graph) -> dict[str, int]:
 
 def cards_of(result: Result) -> Cards:
     """What there is to decide after a run."""
-    links = alignment_table(result.alignment, result.task)
-    return Cards.of(links, unlinked(result.outcome), result.task.source, result.task.target)
+    links, graphs = alignment_table(result.alignment, result.task), (result.task.source, result.task.target)
+    return Cards.of(links, unlinked(result.outcome), graphs, judged=result.outcome.absence is not None)
 
 
 def reach_of(cards: Cards, task: Task) -> Reach:

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +56,17 @@ def test_doubt_on_which_much_depends_tends_to_come_first() -> None:
     assert not set(order[:50].tolist()) & set(queues.informative(some, reach, decided).tolist())
 
 
+def test_where_it_is_judged_who_has_a_counterpart_the_unlikely_are_left_for_last() -> None:
+    some = cards([0.001] * 50 + [0.5] * 50, unlinked=tuple(range(50)))
+    nothing = Reach.of(some, np.empty((0, 3), dtype=np.int64))
+    first = {
+        judged: int((queues.informative(replace(some, judged=judged), nothing, nobody(some))[:50] < 50).sum())
+        for judged in (False, True)
+    }
+    assert first[True] <= 1
+    assert first[False] > 10
+
+
 def test_there_may_be_no_cards() -> None:
     nothing = np.empty((0, 3), dtype=np.int64)
     assert len(queues.informative(cards([]), Reach.of(cards([]), nothing), np.zeros(0, dtype=bool))) == 0
@@ -97,7 +109,7 @@ def test_cards_are_made_of_the_tables_of_a_run() -> None:
     target = Graph.build(["x", "y", "z"], ["in"], np.array([(0, 0, 1), (1, 0, 2)]))
     links = pa.table({"source": ["c", "a", "a"], "target": ["x", "z", "y"], "confidence": [0.9, 0.6, 0.8]})
     rest = pa.table({"source": ["b", "d"], "candidate": ["x", None], "probability": [0.3, None]})
-    found = Cards.of(links, rest, source, target)
+    found = Cards.of(links, rest, (source, target), judged=False)
     assert found.source.tolist() == [0, 1, 2, 3]
     assert found.target.tolist() == [1, 0, 0, -1]  # the surest of two
     assert found.linked.tolist() == [True, False, True, False]

@@ -5,56 +5,78 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from emea.candidates.bounded import nearest_both_ways
+from emea.candidates.marks import Marks
 from emea.data import Candidates, Embeddings, pair_keys
+from emea.kernels.joins import lookup, sorted_distinct
 from emea.kernels.messages import Pattern, products
 from emea.kernels.nearest import nearest, roughly
 from emea.kernels.segments import segment_rank
 from emea.settings import SimilaritySettings
 
 
-def search(embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator) -> Candidates:
+def search(
+    embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator, marks: Marks | None = None
+) -> Candidates:
     """Each entity's nearest entities of the other graph, both ways in one table.
 
-    Among many pairs the search is approximate; the cosines of the pairs found are exact.
+    Among many pairs the search is approximate, and among very many, if there are marks, each entity looks at a bounded
+    number of others; the cosines of the pairs found are exact.
     """
     source, target = embeddings.source, embeddings.target
     sources, targets = len(source), len(target)
     count = max(settings.candidates, settings.neighbours)
-    rough = sources * targets > settings.exact
+    bounded = marks is not None and sources * targets > settings.bounded
+    rough = bounded or sources * targets > settings.exact
     looked_at = roughly(source, target, used_axes(settings, sources * targets)) if rough else (source, target)
-    forward = nearest(*looked_at, count, rows_at_a_time(settings, targets, source.device), generator)
-    backward = nearest(*looked_at[::-1], count, rows_at_a_time(settings, sources, source.device), generator)
+    if marks is not None and bounded:
+        limits = settings.shared, settings.scanned
+        forward, backward = nearest_both_ways(*looked_at, marks, count=count, looked_at=limits, generator=generator)
+    else:
+        forward = nearest(*looked_at, count, rows_at_a_time(settings, targets, source.device), generator)
+        backward = nearest(*looked_at[::-1], count, rows_at_a_time(settings, sources, source.device), generator)
     del looked_at
-    forward_key = pair_keys(torch.arange(sources, device=source.device)[:, None], forward, targets)
-    backward_key = pair_keys(backward, torch.arange(targets, device=source.device)[:, None], targets)
-    key, row = torch.unique(torch.cat([forward_key.flatten(), backward_key.flatten()]), return_inverse=True)
+    return _table(embeddings, forward, backward, settings)
+
+
+def _table(embeddings: Embeddings, forward: Tensor, backward: Tensor, settings: SimilaritySettings) -> Candidates:
+    """The pairs that were found either way, [entities, found] each, −1 where fewer were found."""
+    source, target = embeddings.source, embeddings.target
+    sources, targets = len(source), len(target)
+    count = max(settings.candidates, settings.neighbours)
+    ours, theirs = (torch.arange(size, device=source.device)[:, None] for size in (sources, targets))
+    both = [
+        torch.where(forward >= 0, pair_keys(ours, forward.long(), targets), -1),
+        torch.where(backward >= 0, pair_keys(backward.long(), theirs, targets), -1),
+    ]
+    key = sorted_distinct(torch.cat([each.flatten() for each in both]))
+    key = key[int((key[:1] < 0).sum()) :]
     pairs = Pattern(key // targets, key % targets, (sources, targets))
     cosine = products(pairs, source, target)
-    found = Candidates(
-        source=pairs.row,
-        target=pairs.column,
-        cosine=cosine,
-        sources=sources,
-        targets=targets,
-        source_density=_density(cosine[row[: forward.numel()]].reshape(forward.shape), settings),
-        target_density=_density(cosine[row[forward.numel() :]].reshape(backward.shape), settings),
-    )
+    lists = [torch.where(each >= 0, torch.cat([cosine, cosine.new_zeros(1)])[lookup(key, each)], 0.0) for each in both]
+    densities = [_density(each, settings) for each in lists]
+    found = Candidates(pairs.row, pairs.column, cosine, sources, targets, *densities)
     if settings.candidates >= count:
         return found
-    kept = torch.zeros(len(key), dtype=torch.bool, device=key.device)
-    for part, shape in ((row[: forward.numel()], forward.shape), (row[forward.numel() :], backward.shape)):
-        kept[part.reshape(shape)[:, : settings.candidates].flatten()] = True
-    return found[kept]
+    kept = torch.zeros(len(key) + 1, dtype=torch.bool, device=key.device)
+    for each in both:
+        kept[lookup(key, each[:, : settings.candidates].contiguous()).flatten()] = True
+    return found[kept[:-1]]
 
 
 def search_among(
-    embeddings: Embeddings, these: tuple[Tensor, Tensor], settings: SimilaritySettings, generator: torch.Generator
+    embeddings: Embeddings,
+    these: tuple[Tensor, Tensor],
+    settings: SimilaritySettings,
+    generator: torch.Generator,
+    marks: Marks | None = None,
 ) -> Candidates:
     """The same among some entities of each graph, [entities] bool: values, for instance, are only evidence."""
     if all(bool(side.all()) for side in these):
-        return search(embeddings, settings, generator)
+        return search(embeddings, settings, generator, marks)
     source, target = (side.nonzero()[:, 0] for side in these)
-    found = search(Embeddings(embeddings.source[source], embeddings.target[target]), settings, generator)
+    near = None if marks is None else Marks(marks.source[source], marks.target[target], marks.known)
+    found = search(Embeddings(embeddings.source[source], embeddings.target[target]), settings, generator, near)
     sources, targets = len(these[0]), len(these[1])
     densities = (
         found.cosine.new_zeros(size).scatter(0, rows, density)

@@ -19,9 +19,10 @@ FUSED_ON = {"cuda"}
 SMALL = 2**21  # pairs of entities up to which a second thread does not pay
 
 
-def fused(tensor: Tensor) -> ModuleType | None:
-    """The GPU kernels, if they support this tensor; None means plain torch."""
-    return _kernels() if tensor.device.type in FUSED_ON and tensor.dtype == torch.float32 else None
+def fused(tensor: Tensor, *, halves: bool = False) -> ModuleType | None:
+    """The GPU kernels, if they support this tensor, which may be of halves; None means plain torch."""
+    known = {torch.float32, torch.bfloat16} if halves else {torch.float32}
+    return _kernels() if tensor.device.type in FUSED_ON and tensor.dtype in known else None
 
 
 @cache

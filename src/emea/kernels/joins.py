@@ -38,6 +38,17 @@ def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
     return torch.where(sorted_keys[position] == keys, position, -1)
 
 
+def sorted_distinct(keys: Tensor) -> Tensor:
+    """The distinct keys, sorted. On a CPU in the place of the keys themselves: there may be very many."""
+    found: Tensor
+    if keys.device.type == "cpu":
+        keys.numpy().sort()
+        found = torch.unique_consecutive(keys)
+    else:
+        found = torch.unique(keys)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Edges:
     """A graph's triples and their inverses, sorted by head and tail: (h, r, t) also appears as (t, r⁻¹, h)."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from emea.kernels.devices import fused
+from emea.kernels.limits import EMBEDDING_BLOCK
 
 LONGEST = 64  # most entries in a part
 
@@ -215,10 +216,14 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
 
 
 def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    kernels = fused(left)
+    kernels = fused(left, halves=True)
     if kernels is not None:
         entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
         return entries
+    if left.dtype == torch.bfloat16:  # which sparse products do not know
+        parts = [torch.split(side, EMBEDDING_BLOCK) for side in (pattern.row, pattern.column)]
+        each = [(left[row].float() * right[column].float()).sum(1) for row, column in zip(*parts, strict=True)]
+        return torch.cat(each)
     crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells
     if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from emea import plugins
+from emea.candidates.marks import marking
 from emea.candidates.search import search_among
 from emea.contracts import Encoder, Progress, Report
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
@@ -145,6 +146,7 @@ class _Loop:
         _refuse_old_contract(plugin, settings.em.encoder)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
+        self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
         self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to
         self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
@@ -176,7 +178,8 @@ class _Loop:
         embeddings = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
         embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
-        nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator)
+        marks = self.marks(pairs.to(self.device)) if self.marks else None
+        nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)
         out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
         out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
         out |= nearest.touches(self.anchors.links) | self.competition.taken(nearest, lesson.known)

@@ -227,7 +227,8 @@ def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     if "" in named:
         type_[type_ == named.index("")] = -1
     kind = queues.kinds(type_, source, triples[0])
-    return Cards(source, target, reviewed.linked, reviewed.probability, type_, tuple(named), kind), triples
+    about = type_, tuple(named), kind, reviewed.judged
+    return Cards(source, target, reviewed.linked, reviewed.probability, *about), triples
 
 
 def _single(column: pa.ChunkedArray) -> pa.Array:

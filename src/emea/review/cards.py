@@ -102,6 +102,11 @@ class Reviewed:
         self._explainer = explainer
 
     @property
+    def judged(self) -> bool:
+        """Whether the run estimated who has no counterpart."""
+        return self.run.summary.get("absence") is not None
+
+    @property
     def exclusive(self) -> bool:
         """Whether a target has one source at most."""
         return str(self.run.settings.get("matching", {}).get("cardinality", "one-to-one")).startswith("one-to-")

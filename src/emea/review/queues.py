@@ -26,7 +26,7 @@ TITLES = {  # of the queues, and what they are good for
     "unlinked": ("Unlinked", "Sources without a link, the likeliest to have one first"),
     "random": ("Random", "Every source, in random order"),
 }
-FOUND = 0.1  # chance that a person finds a counterpart of which the run had no idea
+FOUND = 0.1  # chance that a person finds a counterpart of which a run had no idea that does not judge who has none
 DRAW = 0  # seed of the informative queue
 
 
@@ -41,15 +41,17 @@ class Cards:
     type: np.ndarray  # number of the type, −1 if unknown
     types: tuple[str, ...]  # names of the types
     kind: np.ndarray  # a number for type and main relation together: cards of a kind are alike
+    judged: bool = False  # whether the run estimated who has no counterpart
 
     def __len__(self) -> int:
         return len(self.source)
 
     @classmethod
-    def of(cls, links: pa.Table, unlinked: pa.Table, source: Graph, target: Graph) -> Cards:
+    def of(cls, links: pa.Table, unlinked: pa.Table, graphs: tuple[Graph, Graph], *, judged: bool) -> Cards:
         """From the tables `alignment` and `unlinked` of a run; of several links of a source, the surest counts."""
         from emea.formats._labels import types  # here: it loads slowly, and the page should open at once
 
+        source, target = graphs
         ends = [
             np.concatenate([_numbers(graph, links[column]), _numbers(graph, unlinked[other])])
             for graph, column, other in ((source, "source", "source"), (target, "target", "candidate"))
@@ -63,12 +65,13 @@ class Cards:
         type_ = told.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         kind = kinds(type_, ends[0][rows], source.triples.cpu().numpy())
         names = tuple(told.dictionary.to_pylist())
-        return cls(ends[0][rows], ends[1][rows], rows < links.num_rows, sure[rows], type_, names, kind)
+        return cls(ends[0][rows], ends[1][rows], rows < links.num_rows, sure[rows], type_, names, kind, judged)
 
     @property
     def doubt(self) -> np.ndarray:
         """How much a decision would tell, [cards]: how likely the run is wrong, and a person has an answer."""
-        doubt: np.ndarray = ((1 - self.probability) * (self.probability + FOUND)).clip(1e-12)
+        found = 0.0 if self.judged else FOUND
+        doubt: np.ndarray = ((1 - self.probability) * (self.probability + found)).clip(1e-12)
         return doubt
 
 

@@ -16,8 +16,8 @@ TILE, WARPS = 4, 1  # entries of a part processed at a time, and warps per progr
 
 
 def product(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """left[row] · right[column], [entries], as in `messages.plain_product`."""
-    result = left.new_empty(len(row))
+    """left[row] · right[column], [entries] float32, as in `messages.plain_product`; the factors may be halves."""
+    result = left.new_empty(len(row), dtype=torch.float32)
     if len(row):
         block = min(128, triton.next_power_of_2(left.shape[1]))
         grid = (triton.cdiv(len(row), ENTRIES),)
@@ -37,8 +37,8 @@ def _product(row, column, left, right, result, count, width: tl.constexpr, ENTRI
     for start in range(0, width, BLOCK):
         lane = start + tl.arange(0, BLOCK)[None, :]
         inside = real[:, None] & (lane < width)
-        x = tl.load(left + first + lane, mask=inside, other=0.0)
-        y = tl.load(right + second + lane, mask=inside, other=0.0)
+        x = tl.load(left + first + lane, mask=inside, other=0.0).to(tl.float32)
+        y = tl.load(right + second + lane, mask=inside, other=0.0).to(tl.float32)
         total += tl.sum(x * y, 1)
     tl.store(result + entry, total, mask=real)
 

@@ -1,6 +1,6 @@
 """Say how many links of a benchmark its structure can settle at best, by colour refinement.
 
-    python scripts/ceiling.py FOLDER [--ratio .02] [--split 0] [--rounds 30]
+    python scripts/ceiling.py FOLDER [--ratio .02] [--split 0]
 
 Colour refinement (Weisfeiler and Leman): all entities start with one colour, but each seed pair has one of its own. In
 each round the new colour of an entity is its old one together with how often each (relation, direction, colour) occurs
@@ -9,13 +9,13 @@ Colours are hashes of 64 bits. What is reported is about the links to be found, 
 
 - **ceiling**: when no class divides any more, entities of one colour in one graph cannot be told apart by anything that
   passes on what seeds and relations tell. Sources of one class then have the same scores, and so have targets of one
-  class: each source of class C can at best be given a random one of the n targets of the class D where most is to be
-  had, which is right for k/n of the sources if k links lead from C to D. The sum of max k/n over all classes of sources,
-  divided by the links, is a ceiling of Hit@1 among all targets for structure alone, noise or none, since no entity of
-  one graph is compared with one of the other. It is the figure to publish beside a score. Where the graphs differ it is
-  out of reach; methods that use names are not bound by it. Among *test targets* only these count in n.
+  class: each source of class C can at best be given a random one of the n targets of one class D. If k links lead from
+  C to D, k/n hits are expected. The sum of max k/n over all classes of sources, divided by the links, is a ceiling of
+  Hit@1 among all targets for structure alone, noise or none, since no entity of one graph is compared with one of the
+  other. It is the figure to publish beside a score. Where the graphs differ it is out of reach; methods that use names
+  are not bound by it. Among *test targets* only these count in n.
 - **ceiling, all else known**: the same, but only twins share a class: entities with the same relations to the very same
-  neighbours, which nothing tells apart even if all other links are known. It does not depend on seeds, and is looser.
+  neighbours, which nothing tells apart even if all other links are known, unless one is a seed. It is looser.
 - **alone**, **without twins**: links both of whose ends are alone in their class.
 - **by rounds**: links whose two ends have the same colour, which nobody else has in either graph (settled); the same
   colour, but not alone (shared; a hit is expected of one in n); different colours. Refinement is exact: one edge that
@@ -31,6 +31,7 @@ import argparse
 import hashlib
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +114,8 @@ class Classes:
         source, target = self.of_links(links)
         members = np.unique(links.target.numpy())
         size = np.bincount(self.places[1][members], minlength=len(self.sizes[1])) if tested else self.sizes[1]
-        pairs, place, count = np.unique(source * len(size) + target, return_inverse=True, return_counts=True)
-        classes, hits = pairs // len(size), count / size[pairs % len(size)]
+        pairs, place, common = np.unique(source * len(size) + target, return_inverse=True, return_counts=True)
+        classes, hits = pairs // len(size), common / size[pairs % len(size)]
         order = np.lexsort((hits, classes))
         best = np.zeros(len(pairs), dtype=bool)
         best[order[np.append(classes[order][1:] != classes[order][:-1], True)]] = True
@@ -143,19 +144,28 @@ class Classes:
         }
 
 
-def twins(edges: tuple[Edges, Edges]) -> Classes:
+def _start(edges: tuple[Edges, Edges], seeds: Links) -> list[np.ndarray]:
+    """One colour for all entities, but one of its own for each seed pair."""
+    colours = [np.broadcast_to(draw(START), each.size).copy() for each in edges]
+    for colour, ends in zip(colours, (seeds.source, seeds.target), strict=True):
+        colour[ends.numpy()] = draw(START, np.arange(len(seeds)))
+    return colours
+
+
+def twins(edges: tuple[Edges, Edges], seeds: Links) -> Classes:
     """Classes of entities of a graph that have the same relations to the very same neighbours."""
-    source, target = (each.seen(draw(START, np.arange(each.size))) for each in edges)
+    source, target = (
+        draw(STEP, colour, each.seen(draw(START, np.arange(each.size))))
+        for each, colour in zip(edges, _start(edges, seeds), strict=True)
+    )
     return Classes.of(source, target)
 
 
-def refine(edges: tuple[Edges, Edges], task: Task, links: Links, rounds: int) -> tuple[Classes, list[dict[str, str]]]:
-    """The classes when none divides any more, or after all rounds; and what each round settles."""
-    colours = [np.broadcast_to(draw(START), each.size).copy() for each in edges]
-    for colour, ends in zip(colours, (task.seeds.source, task.seeds.target), strict=True):
-        colour[ends.numpy()] = draw(START, np.arange(len(task.seeds)))
+def refine(edges: tuple[Edges, Edges], task: Task, links: Links) -> tuple[Classes, list[dict[str, str]]]:
+    """The classes when none divides any more, and what each round settles."""
+    colours = _start(edges, task.seeds)
     classes, rows = Classes.of(colours[0], colours[1]), list[dict[str, str]]()
-    for number in range(1, rounds + 1):
+    for number in count(1):
         colours = [draw(STEP, colour, each.seen(colour)) for each, colour in zip(edges, colours, strict=True)]
         before, classes = classes.count, Classes.of(colours[0], colours[1])
         told = classes.shares(links, task.seeds + task.validation)
@@ -174,14 +184,14 @@ def kinds(folder: Path, source: Graph, links: Links) -> pa.Array:
     return pa.array(named).take(pc.index_in(own, pa.array(ids, own.type)))
 
 
-def ceilings(folder: Path, ratio: float, split: int, rounds: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+def ceilings(folder: Path, ratio: float, split: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """The ceilings by kind, and what each round settles."""
     task, reference = read_benchmark(folder, ratio=ratio, split=split)
-    if reference is None:
-        raise InputError(f"{folder} has no links; expected some")
+    if reference is None or not len(reference):
+        raise InputError(f"{folder}: found no links beside seeds and validation, expected some")
     links, edges = reference.open(), (Edges.of(task.source), Edges.of(task.target))
-    alike = twins(edges)
-    classes, by_rounds = refine(edges, task, links, rounds)
+    alike = twins(edges, task.seeds)
+    classes, by_rounds = refine(edges, task, links)
     told = {
         "ceiling": classes.ceiling(links),
         "among test targets": classes.ceiling(links, tested=True),
@@ -203,9 +213,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="A benchmark folder.")
     parser.add_argument("--ratio", type=float, default=0.02, help="Share of the links that are seeds.")
     parser.add_argument("--split", type=int, default=0, help="Which of the splits.")
-    parser.add_argument("--rounds", type=int, default=30, help="Rounds of refinement at most.")
     chosen, started = parser.parse_args(), time.perf_counter()
-    for rows in ceilings(chosen.folder, chosen.ratio, chosen.split, chosen.rounds):
+    for rows in ceilings(chosen.folder, chosen.ratio, chosen.split):
         print(markdown_table(rows), "\n")
     print(f"{time.perf_counter() - started:.0f} s")
 

@@ -1,4 +1,4 @@
-"""The scripts that make large pairs: a lift keeps what makes a pair what it is, and says nothing about the links."""
+"""A lift keeps what makes a pair what it is, and tells nothing about the links."""
 
 import importlib
 import sys

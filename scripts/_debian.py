@@ -121,7 +121,7 @@ def described(path: Path) -> tuple[dict[str, pa.Array], list[Edges]]:
     for stanza in stanzas(path):
         package = known["package"].setdefault(stanza["Package"], len(known["package"]))
         stanza.setdefault("Source", stanza["Package"])
-        for field in FIELDS.keys() & stanza.keys():
+        for field in (each for each in FIELDS if each in stanza):  # in an order that is always the same
             own = known[FIELDS[field]]
             said[field] += [(package, own.setdefault(key, len(own))) for key in values(field, stanza[field])]
     ends = {field: np.array(pairs, dtype=np.int64).reshape(-1, 2).T for field, pairs in said.items()}

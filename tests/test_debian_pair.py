@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import importlib
 import lzma
+import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -156,6 +158,23 @@ def test_names_are_no_evidence_unless_asked_for(pair: Callable[..., Path]) -> No
         "file": 4,
         "name": 2,
     }
+
+
+def test_the_numbering_is_the_same_in_every_process(mirror: Path) -> None:
+    path = mirror / "dists" / "first" / "main" / "binary-amd64" / "Packages.xz"
+    code = f"import _debian, pathlib; print(_debian.described(pathlib.Path({str(path)!r})))"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=SCRIPTS,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(said) == 1
 
 
 def test_an_index_that_is_not_the_listed_one_is_refused(pair: Callable[..., Path], mirror: Path) -> None:

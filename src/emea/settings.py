@@ -74,8 +74,8 @@ class SimilaritySettings(PluginSettings):
     bounded: int = Field(
         2**32, ge=0, description="beyond this many pairs, each entity looks at `shared` and `scanned` others only"
     )
-    shared: int = Field(256, ge=1, description="entities looked at that share known pairs within two steps")
-    scanned: int = Field(4096, ge=1, description="entities looked at on the nearest lists of an inverted file")
+    shared: int = Field(512, ge=1, description="entities looked at that share known pairs within two steps")
+    scanned: int = Field(2048, ge=1, description="entities looked at on the nearest lists of an inverted file")
     block: int | None = Field(
         None, ge=1, description="rows of the similarity matrix held at a time; if unset by its width"
     )

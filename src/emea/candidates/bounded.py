@@ -28,7 +28,7 @@ def nearest_both_ways(
     `looked_at` says of each. Entities whose vector is zero find nothing.
     """
     shared, scanned = looked_at
-    plan = Scan.of(max(len(source), len(target)), scanned, count)
+    plan = Scan.of(max(len(source), len(target)), scanned)
     middle = centres(source, target, plan.lists, generator)
     visited = [nearest_lists(side, middle, plan.visited) for side in (source, target)]
     empty = [~(side != 0).any(1) for side in (source, target)]
@@ -37,7 +37,7 @@ def nearest_both_ways(
     found = []
     for query, key, seen in ((0, 1, marks), (1, 0, marks.swap())):
         queries, keys = (source, target)[query], (source, target)[key]
-        near = scan(queries, visited[query], keys, visited[key][:, 0], kept=plan.kept, generator=generator)
+        near = scan(queries, visited[query], keys, visited[key][:, 0], kept=count, generator=generator)
         holders = Holders.of(seen.target, seen.known, ~empty[key])
         own = torch.where(empty[query][:, None], -1, seen.source)
         found.append(_with_holders(queries, keys, near, holders, own, shared=shared, count=count))

@@ -16,18 +16,16 @@ LONGEST = 4  # times the mean length at which a list is cut: many entities may l
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """How many lists there are, how many of them a query scans, and how many vectors of each it keeps."""
+    """How many lists there are, and how many of them a query visits."""
 
     lists: int
     visited: int
-    kept: int
 
     @classmethod
-    def of(cls, keys: int, scanned: int, count: int) -> Scan:
-        """About √keys lists, as many visited as hold `scanned` vectors, and some times `count` kept in all."""
+    def of(cls, keys: int, scanned: int) -> Scan:
+        """About √keys lists, and as many visited as hold `scanned` vectors."""
         lists = max(1, math.isqrt(keys))
-        visited = max(1, min(lists, round(scanned * lists / max(1, keys))))
-        return cls(lists, visited, -(-3 * count // visited))
+        return cls(lists, max(1, min(lists, round(scanned * lists / max(1, keys)))))
 
 
 def centres(first: Tensor, second: Tensor, count: int, generator: torch.Generator) -> Tensor:

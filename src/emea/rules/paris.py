@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -78,11 +78,15 @@ class PARIS(TwoSidedRule[PARISSettings]):
 
     def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)
-        support = self._join(beliefs, rows, weight)
-        log_none = segment_sum(support.toward, support.pair, len(beliefs.candidates))  # log Π
-        own = 1 - torch.exp(log_none)
+        parts, pairs = self._join(beliefs, rows, weight), len(beliefs.candidates)
         if self.settings.scope == "own":
-            return [own] * len(sides)
+            log_none = torch.zeros(pairs, dtype=torch.float64, device=weight.device)  # log Π
+            for part in parts:  # there may be many, and none is kept
+                log_none.index_add_(0, part.pair, part.toward)
+            return [1 - torch.exp(log_none)] * len(sides)
+        support = _Support.joined(list(parts))
+        log_none = segment_sum(support.toward, support.pair, pairs)
+        own = 1 - torch.exp(log_none)
         return [own + self._neighbours(beliefs, rows, support, log_none, side) for side in sides]
 
     def evidence(self, beliefs: Counterparts) -> tuple[Tensor, Tensor]:
@@ -155,22 +159,19 @@ class PARIS(TwoSidedRule[PARISSettings]):
         known = (replace(each, relations=sure) for each, sure in zip(found, certain, strict=True))
         return list(zip(known, terms.tolist(), strict=True))
 
-    def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> _Support:
-        """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence."""
+    def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> Iterator[_Support]:
+        """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence, some pairs at a time."""
         pairs = beliefs.candidates
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
         subrelations = self.subrelations(equal)
         evidence = _Evidence.build(self.source, equal)
-        parts = [
-            self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
-            for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK))
-        ]
-        return _Support(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+        for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK)):
+            yield self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
 
     def _support(
         self, source: Tensor, target: Tensor, offset: int, evidence: _Evidence, subrelations: Subrelations
-    ) -> tuple[Tensor, ...]:
-        """The columns of the support of a block of pairs, which starts at row `offset`."""
+    ) -> _Support:
+        """The support of a block of pairs, which starts at row `offset`."""
         pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
         edge = evidence.edges[edge]
         neighbour = self.source.tail[edge]
@@ -200,7 +201,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         certainty = torch.cat([evidence.equal.weight, target.new_ones(1)])[equal]  # ITSELF is the last
         toward = log_term(relation, target_relation, certainty)
         back = log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0)
-        return pair + offset, equal, toward, back
+        return _Support(pair + offset, equal, toward, back)
 
     def _neighbours(
         self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor, side: Side
@@ -260,6 +261,12 @@ class _Support:
     equal: Tensor  # number of (n, n') in the evidence, or ITSELF
     toward: Tensor  # log of its term in the factor at (e, e')
     back: Tensor  # log of its term in the factor at (n, n'), if (e, e') were certain
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Support]) -> _Support:
+        """All rows of several parts."""
+        columns = zip(*((each.pair, each.equal, each.toward, each.back) for each in parts), strict=True)
+        return cls(*(torch.cat(column) for column in columns))
 
     def without_itself(self) -> _Support:
         """The rows whose neighbour is another entity."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -83,6 +85,13 @@ def search_among(
         for size, rows, density in ((sources, source, found.source_density), (targets, target, found.target_density))
     )
     return Candidates(source[found.source], target[found.target], found.cosine, sources, targets, *densities)
+
+
+def compared(settings: SimilaritySettings, sources: int, targets: int) -> int:
+    """How many pairs of vectors the search compares, both ways, at most but for long lists."""
+    if sources * targets <= settings.bounded:
+        return 2 * sources * targets
+    return (sources + targets) * (settings.shared + settings.scanned + math.isqrt(max(sources, targets)))
 
 
 def used_axes(settings: SimilaritySettings, pairs: int) -> int:

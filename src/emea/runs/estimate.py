@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from emea import plugins
-from emea.candidates.search import rows_at_a_time, used_axes
+from emea.candidates.search import compared, rows_at_a_time, used_axes
 from emea.contracts import Encoder, Size
 from emea.errors import NotEnoughMemoryError
 from emea.evidence.prepared import Prepared
@@ -53,7 +53,8 @@ def estimate(prepared: Prepared, settings: Settings) -> Estimate:
     rough = sources * targets > settings.similarity.exact
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
-    search = SEARCH * 2 * 2 * sources * targets * looked_at / matrix_rate(looked_at, device, kind)
+    work = 2 * compared(settings.similarity, sources, targets) * looked_at
+    search = SEARCH * work / matrix_rate(looked_at, device, kind)
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     fits = settings.em.rounds + 1
     size = Size(sources + targets, edges, len(prepared.given.seeds))

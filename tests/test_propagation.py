@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from emea.data import Embeddings, Graph, Links, Task
+from emea.encoders import propagation
 from emea.encoders.propagation import Propagation, PropagationSettings
 from emea.kernels.joins import Edges
 
@@ -254,3 +255,15 @@ def test_with_fewer_edges_an_entity_is_embedded_as_in_the_graph_without_them() -
     assert not torch.allclose(spread.embedding[0], expected, atol=1e-3)
     nothing = torch.empty(0, dtype=torch.long)
     assert not spread.embed(0, nothing, nothing).any()
+
+
+def test_large_graphs_are_embedded_in_parts_as_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = PropagationSettings(dimension=64, paths=96)
+    whole = Propagation(TASK, settings, CPU).fit(PAIRS, torch.Generator().manual_seed(0))
+    monkeypatch.setattr(propagation, "MOST_NUMBERS", 0)
+    monkeypatch.setattr(propagation, "PART", 40)
+    parts = Propagation(TASK, settings, CPU).fit(PAIRS, torch.Generator().manual_seed(0))
+    for one, other in ((whole.source, parts.source), (whole.target, parts.target)):
+        assert other.dtype == torch.bfloat16
+        assert torch.allclose(one, other.float(), atol=3e-3)
+        assert ((one == 0).all(1) == (other == 0).all(1)).all()

@@ -14,6 +14,9 @@ from emea.kernels.bunches import Bunches
 from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
 
+MOST_NUMBERS = 2**29  # of a graph's embeddings in single precision; beyond they are halves
+PART = 256  # features at a time
+
 
 class PropagationSettings(PluginSettings):
     """Size of the vectors, and how far they spread."""
@@ -89,9 +92,15 @@ class _Sketch:
         self.matrix = torch.zeros(settings.depth + 1, settings.dimension, settings.paths)
         self.matrix.scatter_(1, coordinate[:, None], sign[:, None])
 
-    def __call__(self, views: list[Tensor]) -> Tensor:
-        """[rows, features] of the views, each [rows, dimension]."""
-        return torch.cat(views, 1) @ self.matrix.flatten(0, 1).to(views[0].device)
+    def __call__(self, views: list[Tensor], part: slice | None = None) -> Tensor:
+        """[rows, features] of the views, each [rows, dimension]; or some of the features, without joining the views."""
+        if part is None:
+            return torch.cat(views, 1) @ self.matrix.flatten(0, 1).to(views[0].device)
+        each = (view @ matrix[:, part].to(view.device) for view, matrix in zip(views, self.matrix, strict=True))
+        total: Tensor = next(each)
+        for product in each:
+            total += product
+        return total
 
 
 class _Operators:
@@ -117,12 +126,38 @@ class _Operators:
     ) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]."""
         entities, relations = self.views(labelled, vectors, settings.depth)
+        if self.entities * Propagation.features(settings) > MOST_NUMBERS:
+            return self._in_parts(entities, relations, sketches, settings)
         plain = torch.cat(entities[1:], 1)
         if not settings.paths:
             return normalise(plain)
         of_relations, of_entities = sketches
         third = self.bunches.weighted(of_relations(relations), of_entities(entities))
         return _joined(plain, third, settings)
+
+    def _in_parts(
+        self, entities: list[Tensor], relations: list[Tensor], sketches: list[_Sketch], settings: PropagationSettings
+    ) -> Tensor:
+        """The same embeddings as halves, a few features at a time: only rows' lengths depend on all of them."""
+        (of_relations, of_entities), plain = sketches, settings.depth * settings.dimension
+        rows, features = self.entities, Propagation.features(settings)
+        result = torch.empty(rows, features, dtype=torch.bfloat16, device=entities[0].device)
+        squares = torch.zeros(2, rows, device=entities[0].device)  # of the lengths of the two views
+        for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
+            squares[0] += view.square().sum(1)
+            result[:, column : column + settings.dimension] = view
+        for first in range(0, settings.paths, PART):
+            part = slice(first, first + PART)
+            third = self.bunches.weighted(of_relations(relations, part), of_entities(entities, part))
+            squares[1] += third.square().sum(1)
+            result[:, plain + part.start : plain + part.start + third.shape[1]] = third
+        entities.clear()
+        weight = torch.tensor([1.0, settings.path_weight], device=squares.device)[:, None] * (squares > 0)
+        share = weight / torch.linalg.vector_norm(weight, dim=0).clamp(min=1e-12)
+        share /= squares.sqrt().clamp(min=1e-12)
+        result[:, :plain] *= share[0][:, None]
+        result[:, plain:] *= share[1][:, None]
+        return result
 
     def views(self, labelled: Tensor, vectors: Tensor, depth: int) -> tuple[list[Tensor], list[Tensor]]:
         """E₀ … E_depth and R₀ … R_depth."""

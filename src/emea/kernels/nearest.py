@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
+BLOCK = 2**16  # rows projected at a time
 SAMPLE = 4096  # rows from which the main axes are estimated
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
 HALVES = ("amx_bf16", "avx512_bf16")  # CPU features for fast bfloat16 products; without them it is many times slower
@@ -52,14 +53,20 @@ def best_columns(values: Tensor, count: int) -> Tensor:
 def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     """Cheaper versions of both with nearly the same products: in bfloat16 if the device multiplies it faster, and
     projected to their common main axes if finding these pays off."""
-    sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
-    if multiplies_halves(first.device):
-        first, second = first.bfloat16(), second.bfloat16()
+    kind = torch.bfloat16 if multiplies_halves(first.device) else torch.float32
     pays = len(first) * len(second) > AXES_PAY.get(first.device.type, 0)
-    if pays and first.shape[1] > axes:
-        main = main_axes(sample.to(first.dtype), axes).to(first.dtype)
-        first, second = first @ main, second @ main
-    return first, second
+    if not pays or first.shape[1] <= axes:
+        return first.to(kind), second.to(kind)
+    sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
+    main = main_axes(sample.to(kind), axes).to(kind)
+    return _projected(first, main), _projected(second, main)
+
+
+def _projected(rows: Tensor, main: Tensor) -> Tensor:
+    """The rows on these axes, in their precision; rows of another one are converted a block at a time."""
+    if rows.dtype == main.dtype:
+        return rows @ main
+    return torch.cat([part.to(main.dtype) @ main for part in torch.split(rows, BLOCK)])
 
 
 def main_axes(rows: Tensor, count: int) -> Tensor:

@@ -19,6 +19,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
+from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.method.compatibility import combine, learn_weights, refine, widen
 from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
@@ -255,7 +256,7 @@ def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Repo
 
 
 def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
-    return (embeddings.source[links.source] * embeddings.target[links.target]).sum(1)
+    return (embeddings.source[links.source].float() * embeddings.target[links.target].float()).sum(1)
 
 
 def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
@@ -269,7 +270,9 @@ def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
         (embeddings.target, "target", graphs.target),
     ):
         of = f"of the {which} graph's {len(graph.entities):,} entities (shared values included)"
-        length = torch.linalg.vector_norm(side, dim=1)
+        length = torch.cat(
+            [torch.linalg.vector_norm(part.float(), dim=1) for part in torch.split(side, EMBEDDING_BLOCK)]
+        )
         if len(side) != len(graph.entities):
             raise PluginError(f"encoder '{name}' returned {len(side):,} rows, expected one for each {of}")
         odd = (~((length - 1).abs().minimum(length) < 1e-3)).nonzero()[:, 0]  # a NaN is odd

@@ -196,7 +196,8 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     found = torch.empty(len(keys), dtype=old.cosine.dtype, device=keys.device)
     found[row >= 0] = old.cosine[order][row[row >= 0]]
     missing = row < 0
-    found[missing] = (embeddings.source[source[missing]] * embeddings.target[target[missing]]).sum(1).to(found.dtype)
+    one, other = embeddings.source[source[missing]].float(), embeddings.target[target[missing]].float()
+    found[missing] = (one * other).sum(1).to(found.dtype)
     return found
 
 

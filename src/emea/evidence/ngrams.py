@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 from scipy.sparse import csr_matrix
 
+TABLE = 2**27  # possible n-grams up to which they are numbered by a table
 MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], np.uint64)  # odd, their bits without a pattern
 
 
@@ -35,7 +36,7 @@ class Letters:
         """A number below 2^bits of the n-gram that begins at each letter, [letters]; the same for equal n-grams."""
         number = np.zeros(len(self.letters), np.uint64)
         for place in range(size):
-            number[: len(number) - place] += self.letters[place:]
+            number[: max(0, len(number) - place)] += self.letters[place:]
             number *= MULTIPLIERS[place % 2]
             number ^= number >> np.uint64(29)
         return (number >> np.uint64(64 - bits)).astype(np.int32)
@@ -50,7 +51,7 @@ def ngrams(left: Letters, right: Letters, size: int = 3) -> tuple[csr_matrix, cs
         key = np.zeros(len(letters), np.int64)
         for place in range(size):
             key *= len(alphabet)
-            key[: len(key) - place] += letters[place:]
+            key[: max(0, len(key) - place)] += letters[place:]
         keys.append(key[inside])
         rows.append(side.string[inside])
     vocabulary, number = _numbered(keys, len(alphabet) ** size)
@@ -63,9 +64,9 @@ def ngrams(left: Letters, right: Letters, size: int = 3) -> tuple[csr_matrix, cs
     return _weighted(counts[0], rarity), _weighted(counts[1], rarity)
 
 
-def _numbered(keys: Sequence[np.ndarray], bound: int, table: int = 2**27) -> tuple[int, list[np.ndarray]]:
+def _numbered(keys: Sequence[np.ndarray], bound: int) -> tuple[int, list[np.ndarray]]:
     """How many distinct keys there are, and each as a number among these; keys are less than a bound."""
-    if bound > table:
+    if bound > TABLE:
         distinct = np.unique(np.concatenate([np.unique(side) for side in keys]))
         return len(distinct), [np.searchsorted(distinct, side).astype(np.int32) for side in keys]
     found = np.zeros(bound, bool)

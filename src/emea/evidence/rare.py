@@ -121,4 +121,5 @@ def _nearest(pairs: np.ndarray, grams: tuple[csr_matrix, csr_matrix], count: int
     cosine = products(*grams, pairs)
     order = np.lexsort((-cosine, pairs[:, 0]))
     string = pairs[order, 0]
-    return pairs[order[np.arange(len(order)) - np.searchsorted(string, string) < count]].astype(np.int32)
+    found: np.ndarray = pairs[order[np.arange(len(order)) - np.searchsorted(string, string) < count]]
+    return found.astype(np.int32)

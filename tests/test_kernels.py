@@ -14,6 +14,7 @@ from torch import Tensor
 
 from emea.data import Graph
 from emea.kernels.bunches import Bunches
+from emea.kernels.greedy import greedy
 from emea.kernels.joins import Edges, expand, lookup
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import (
@@ -368,3 +369,42 @@ def test_sinkhorn_with_slack_leaves_more_to_none_the_larger_it_is() -> None:
             assert bool((mass < 1).all())
         masses.append(plan.sum().item())
     assert masses[0] > masses[1] > masses[2]
+
+
+# --- greedy ---
+
+
+def slow_greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> list[int]:
+    """Pairs taken one by one, the best first, unless one of their ends is taken."""
+    used_source, used_target = set[int](), set[int]()
+    taken = []
+    for position in np.lexsort((target, source, -gain)).tolist():
+        if source[position] not in used_source and target[position] not in used_target:
+            used_source.add(source[position])
+            used_target.add(target[position])
+            taken.append(position)
+    return sorted(taken)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 50, 10**6])
+@pytest.mark.parametrize("sizes", [(1, 9), (9, 1), (30, 30), (200, 40), (40, 200)])
+def test_greedy_takes_what_the_loop_takes(steps: int, sizes: tuple[int, int]) -> None:
+    """Few steps make many ties."""
+    draw = np.random.default_rng(steps)
+    for share in (0.05, 0.3, 1.0):
+        cells = draw.permutation(math.prod(sizes))[: max(1, int(share * math.prod(sizes)))]
+        source, target = cells // sizes[1], cells % sizes[1]
+        gain = draw.integers(0, steps, len(cells)) / steps
+        found = greedy(*(torch.from_numpy(side) for side in (source, target, gain)))
+        assert found.tolist() == slow_greedy(source, target, gain)
+
+
+def test_greedy_takes_nothing_from_nothing() -> None:
+    nothing = torch.empty(0, dtype=torch.int64)
+    assert greedy(nothing, nothing, nothing.double()).tolist() == []
+
+
+def test_greedy_follows_a_chain_in_which_each_pair_rules_out_the_next() -> None:
+    pair = torch.arange(2001)
+    source, target, gain = (pair + 1) // 2, pair // 2, -pair.double() + 3000
+    assert greedy(source, target, gain).tolist() == pair[::2].tolist()

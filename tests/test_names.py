@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from emea.errors import SettingsError
-from emea.evidence.names import alike, ngrams, romanised
+from emea.evidence.names import alike, romanised
+from emea.evidence.ngrams import Letters, ngrams
 from emea.settings import EvidenceSettings, load
 
 ALL = EvidenceSettings(kind="all")
@@ -23,7 +24,7 @@ def pairs(left: list[str], right: list[str], settings: EvidenceSettings = ALL) -
 
 
 def test_ngrams_have_length_one_and_say_how_alike_strings_are() -> None:
-    left, right = ngrams(["abcd", "x", "abcd"], ["abcd", "bcde"])
+    left, right = ngrams(Letters(["abcd", "x", "abcd"]), Letters(["abcd", "bcde"]))
     assert np.allclose(left.multiply(left).sum(1), 1)
     likeness = (left @ right.T).toarray()
     assert likeness[0, 0] == pytest.approx(1)

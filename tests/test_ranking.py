@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answers import Pair, alignment_of, answer_of, column, links_of, pool_of
+from emea.analysis import evaluation, sampling
 from emea.analysis.evaluation import answer, evaluate
 from emea.analysis.measures import spelled_out
 from emea.analysis.ranking import ranking, ranks
 from emea.candidates.search import search
+from emea.cli._show import show_measures
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
 from emea.evidence.prepared import prepare
 from emea.method.rounds import Outcome
@@ -253,3 +255,77 @@ def test_evaluate_opens_the_reference_and_ranks_the_whole_pool() -> None:
     assert found.mrr == pytest.approx(sum(1 / rank for rank in expected) / len(expected), rel=1e-12)
     assert measures.ranking["all targets"]["transport"] == found  # halving every belief changes no rank
     assert measures.reference == len(known)
+
+
+# --- a sample of the known pairs, where all would cost too much ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sample_of_all_is_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, _, _, known = tail_case(seed)
+    whole = evaluate(outcome, Reference(links_of(known)))
+    assert whole.sampled is None
+    assert "sampled" not in whole.to_dict()
+    monkeypatch.setattr(sampling, "RANKED", 25 * len(known))
+    assert sampling.draw(answer(outcome), links_of(known)) is None
+    monkeypatch.setattr(sampling, "RANKED", 25 * len(known) - 1)
+    assert sampling.draw(answer(outcome), links_of(known)) is not None
+    monkeypatch.setattr(evaluation, "draw", lambda *_: torch.ones(len(known), dtype=torch.float64))
+    sampled = evaluate(outcome, Reference(links_of(known)))
+    assert sampled.sampled == len(known)
+    for pool, decodings in whole.ranking.items():
+        for name, expected in decodings.items():
+            assert spelled_out(sampled.ranking[pool][name]) == pytest.approx(spelled_out(expected), rel=1e-12)
+
+
+def test_samples_agree_with_all_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every draw of some candidates and some others estimates; their mean is what all pairs give."""
+    outcome, _, _, known = tail_case(0)
+    reference, subject = Reference(links_of(known)), answer(outcome)
+    whole = evaluate(outcome, reference)
+    monkeypatch.setattr(sampling, "RANKED", 25 * 10)
+    drawn = []
+    for seed in range(64):
+        monkeypatch.setattr(sampling, "SEED", seed)
+        drawn.append(evaluate(subject, reference))
+    assert {each.sampled for each in drawn} == {10}
+    for pool, decodings in whole.ranking.items():
+        for name, expected in decodings.items():
+            for key, value in spelled_out(expected).items():
+                found = torch.tensor([spelled_out(each.ranking[pool][name])[key] for each in drawn])
+                assert abs(float(found.mean()) - value) <= 4 * float(found.std()) / 8 + 1e-6, (pool, name, key)
+
+
+def test_ranks_of_candidates_by_probability_are_exact_in_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, _, forward, _ = tail_case(1)
+    reference = Reference(
+        links_of([*{pair[0]: pair for pair in forward}.values()])
+    )  # the last candidate of each source
+    whole = evaluate(outcome, reference)
+    assert whole.reference > 20
+    monkeypatch.setattr(sampling, "RANKED", 25 * 2)
+    sampled = evaluate(outcome, reference)
+    assert sampled.to_dict()["sampled"] == sampled.sampled == 1
+    for pool, decodings in whole.ranking.items():
+        for name in ("transport", "probability"):
+            found, expected = sampled.ranking[pool][name], decodings[name]
+            assert spelled_out(found) == pytest.approx(spelled_out(expected), rel=1e-12)
+    assert evaluate(outcome, reference) == sampled  # the same each time
+
+
+def test_a_sample_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome, _, _, known = tail_case(0)
+    reference, sentence = Reference(links_of(known)), "estimated from 10 of the 23 true links"
+    show_measures(evaluate(outcome, reference))
+    assert sentence not in capsys.readouterr().out
+    monkeypatch.setattr(sampling, "RANKED", 25 * 10)
+    for everything in (False, True):
+        show_measures(evaluate(outcome, reference), everything=everything)
+        assert sentence in capsys.readouterr().out
+
+
+def test_similarities_are_held_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, _, _, known = tail_case(2)
+    whole = evaluate(outcome, Reference(links_of(known)))
+    monkeypatch.setattr("emea.analysis.ranking.RANK_BLOCK", 50)
+    assert evaluate(outcome, Reference(links_of(known))) == whole

@@ -52,7 +52,12 @@ class EvidenceSettings(PluginSettings):
     )
     local_names: bool = Field(False, description="use the last part of a URI as a name of its entity")
     anonymous: bool = Field(False, description="also link blank nodes, W3C vocabulary terms and nodes that hold names")
-    most_strings: int = Field(100_000, ge=0, description="compare strings for similarity up to this many on a side")
+    most_strings: int = Field(
+        2**13,
+        ge=0,
+        description="compare each string with all of the other side up to this many a side; beyond, with those that "
+        "share its rarest n-grams",
+    )
 
     @property
     def counts_values(self) -> bool:

@@ -20,6 +20,7 @@ from emea.analysis.ranking import (
     ranking,
     ranks,
 )
+from emea.analysis.sampling import draw, weighted_ranks
 from emea.data import Candidates, Counterparts, Links, Reference
 from emea.kernels.joins import lookup
 from emea.method.rounds import Outcome
@@ -30,18 +31,23 @@ def evaluate(subject: Outcome | Answer, reference: Reference) -> Measures:
     if isinstance(subject, Outcome):
         subject = answer(subject)
     known = tested_links(reference, subject.given)
-    pools = target_pools(subject, known)
-    outside = beyond_candidates(subject, known, torch.stack(list(pools.values())))
+    pools, weight = target_pools(subject, known), draw(subject, known)
+    drawn = None if weight is None else weight.nonzero()[:, 0]
+    outside = beyond_candidates(subject, known, torch.stack(list(pools.values())), drawn)
     ranked: dict[str, dict[str, Ranking]] = {}
     for row, (pool, inside) in enumerate(pools.items()):
-        lowest = _lowest(inside, reference)
+        lowest, beyond = _lowest(inside, reference), None if outside is None else outside[row]
         found = {
-            name: ranks(subject, known, inside, name, None if outside is None else outside[row])
-            for name in subject.scores
+            name: weighted_ranks(subject, known, inside, name, outside=beyond, weight=weight) for name in subject.scores
         }
-        ranked[pool] = {name: ranking(*(torch.cat([side, lowest]) for side in both)) for name, both in found.items()}
+        ends = (lowest, lowest, torch.ones_like(lowest))
+        ranked[pool] = {
+            name: ranking(*(torch.cat(both) for both in zip(columns, ends, strict=True)))
+            for name, columns in found.items()
+        }
     readings = (link_measures(subject, known, strict=strict, absent=reference.absent) for strict in (False, True))
-    return Measures(len(known) + len(reference.absent), ranked, Alignments(*readings))
+    count = len(known) + len(reference.absent)
+    return Measures(count, ranked, Alignments(*readings), sampled=None if drawn is None else len(drawn))
 
 
 def answer(outcome: Outcome) -> Answer:

@@ -68,6 +68,7 @@ class Measures:
     complete: bool = (
         False  # whether the reference names every true link, so that the strict reading is the one to trust
     )
+    sampled: int | None = None  # links of the reference compared with all targets, if not all: ranks are estimates
 
     @property
     def strict(self) -> LinkMeasures:
@@ -83,6 +84,8 @@ class Measures:
         """As metrics.json has it, with names spelled out: hit@1, calibration error."""
         found: dict[str, Any] = spelled_out(self)
         del found["complete"]  # is said anew with each evaluation
+        if self.sampled is None:
+            del found["sampled"]
         return found
 
     @property

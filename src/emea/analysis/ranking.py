@@ -11,10 +11,10 @@ from torch import Tensor
 from emea.analysis.measures import Ranking
 from emea.data import Alignment, Candidates, Embeddings, Links, pair_keys
 from emea.kernels.joins import expand, lookup
-from emea.kernels.limits import TIED_PROBABILITY, TIED_SIMILARITY
+from emea.kernels.limits import RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
 from emea.kernels.segments import segment_sum, starts
 
-ROWS = 512  # sources whose similarities to all targets are held at a time
+ROWS = 512  # sources whose similarities to all targets are held at a time, at most
 
 Score = tuple[Tensor, float]  # [pairs], higher is better; and how close two of them are tied
 
@@ -32,7 +32,7 @@ class Answer:
     scores: dict[str, Score]  # by decoding
     linkable: Tensor  # [targets] bool: those that may be linked
     given: Links  # pairs the run was given: they are not evaluated
-    tail: Callable[[Links, Tensor], Tensor] | None = None  # see `beyond_candidates`
+    tail: Callable[[Links, Tensor, Tensor], Tensor] | None = None  # see `beyond_candidates`
 
     @property
     def targets(self) -> int:
@@ -60,11 +60,17 @@ def rows_of(subject: Answer, known: Links) -> Tensor:
     return lookup(pair_keys(subject.source, subject.target, subject.targets), known.keys(subject.targets))
 
 
-def beyond_candidates(subject: Answer, known: Links, pools: Tensor) -> Tensor | None:
+def beyond_candidates(subject: Answer, known: Links, pools: Tensor, rows: Tensor | None = None) -> Tensor | None:
     """For each known pair, how many targets of each pool are ahead of it by similarity and how many are level with it,
     among those that are not candidates and among all, [pools, known, 4]; None if nobody knows. `pools` is
-    [pools, targets] bool."""
-    return None if subject.tail is None or not len(known) else subject.tail(known, pools)
+    [pools, targets] bool. If `rows` are given, all others are 0."""
+    if subject.tail is None or not len(known):
+        return None
+    every = torch.arange(len(known), device=known.source.device)
+    counted = subject.tail(known, every if rows is None else rows, pools)
+    if rows is None:
+        return counted
+    return counted.new_zeros(len(pools), len(known), 4).index_copy_(1, rows, counted)
 
 
 def ranks(
@@ -78,7 +84,7 @@ def ranks(
     the same source are not rivals.
     """
     is_candidate = rows_of(subject, known) >= 0
-    better, as_good = _compared(subject, known, pool, decoding)
+    better, as_good = compared(subject, known, pool, decoding)
     best, worst = 1 + better, torch.where(is_candidate, as_good, float(pool.sum()))
     if outside is None:
         counted = beyond_candidates(subject, known, pool[None])
@@ -94,7 +100,7 @@ def ranks(
     return torch.where(torch.isin(known.source, subject.source), best, worst), worst
 
 
-def _compared(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
+def compared(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
     """How many candidates of the same source in the pool are better than each known pair, and how many at least as
     good, itself included, [known] each; all of them if it is no candidate."""
     score, tied = subject.scores[decoding]
@@ -114,28 +120,31 @@ def _compared(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tup
     return better, as_good
 
 
-def ranking(best: Tensor, worst: Tensor) -> Ranking:
-    """The measures of ranks."""
+def ranking(best: Tensor, worst: Tensor, weight: Tensor | None = None) -> Ranking:
+    """The measures of ranks; if weights are given, [ranks], as weighted means."""
     rank = (best + worst) / 2
     shared = (best == 1) / (worst - best + 1)
-    return Ranking(*(average(values) for values in (rank <= 1, rank <= 10, 1 / rank, rank, shared)))
+    return Ranking(*(average(values, weight) for values in (rank <= 1, rank <= 10, 1 / rank, rank, shared)))
 
 
-def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor], Tensor]:
+def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor, Tensor], Tensor]:
     """Counts targets by CSLS; for `Answer.tail`."""
     order = torch.argsort(pairs.source, stable=True)
     count = torch.bincount(pairs.source, minlength=pairs.sources)
     first = starts(count)
+    block = max(1, min(ROWS, RANK_BLOCK // max(1, pairs.targets)))
 
-    def tail(links: Links, pools: Tensor) -> Tensor:
-        """Among each pool's targets that are not candidates, and among all: how many beat each link, how many tie."""
+    def tail(links: Links, rows: Tensor, pools: Tensor) -> Tensor:
+        """Among each pool's targets that are not candidates, and among all: how many beat the link in each of the rows,
+        how many tie, [pools, rows, 4]."""
         counts, inside = [], pools.T.float()
         order_true, true = (
             torch.argsort(links.source, stable=True),
             torch.bincount(links.source, minlength=pairs.sources),
         )
         first_true = starts(true)
-        for source, target in zip(torch.split(links.source, ROWS), torch.split(links.target, ROWS), strict=True):
+        for part in torch.split(rows, block):
+            source, target = links.source[part], links.target[part]
             csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
             right = csls.gather(1, target[:, None])
             row, position = expand(first_true[source], true[source])
@@ -157,6 +166,8 @@ def _ahead_and_level(csls: Tensor, right: Tensor, inside: Tensor) -> Tensor:
     return torch.stack([each.T for each in found], 2)
 
 
-def average(values: Tensor) -> float:
-    """The mean; 0 of nothing."""
+def average(values: Tensor, weight: Tensor | None = None) -> float:
+    """The mean, weighted if weights are given; 0 of nothing."""
+    if weight is not None and len(values):
+        return float((values.double() * weight).sum() / weight.sum())
     return float(values.double().mean()) if len(values) else 0.0

@@ -111,12 +111,21 @@ def show_measures(measures: Measures, *, everything: bool = False) -> None:
     if everything:
         out.print(f"\n{against}:", highlight=False)
         _show_all(measures)
+        _show_sample(measures)
         return
     out.print(f"\n{against}; counted: {meaning.partition(': ')[2]}", highlight=False, soft_wrap=True)
     table = Table("links", "precision", "recall", "F1", "calibration error", "Hit@1", box=None)
     first = measures.ranking["all targets"]["probability"].hit_at_1
     table.add_row(f"{trusted.links:,}", *_link_figures(trusted), f"{first:.3f}")
     out.print(table)
+    _show_sample(measures)
+
+
+def _show_sample(measures: Measures) -> None:
+    """Say so if ranks are estimates."""
+    if measures.sampled is not None:
+        drawn = f"{measures.sampled:,} of the {measures.reference:,} true links, drawn at random"
+        out.print(f"ranks beyond the candidates are estimated from {drawn}", highlight=False, soft_wrap=True)
 
 
 def _show_all(measures: Measures) -> None:

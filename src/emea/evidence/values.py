@@ -153,8 +153,8 @@ def equal_pairs(first: Values, second: Values, settings: EvidenceSettings) -> tu
 
 
 def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Mutually most similar strings, if names count and there are not too many."""
-    if settings.kind == "literals" or max(len(left), len(right)) > settings.most_strings:
+    """Mutually most similar strings, if names count."""
+    if settings.kind == "literals":
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
     return alike(left, right, settings)
 

@@ -17,6 +17,7 @@ ATTRIBUTE_BLOCK = 2**21  # pairs of attributes that the disagreement rule compar
 EMBEDDING_BLOCK = 2**16  # pairs whose embeddings are multiplied
 VALUE_BLOCK = 2**22  # pairs of values that are compared
 NAME_BLOCK = 2**25  # similarities of names
+RANK_BLOCK = 2**27  # similarities of true pairs' sources with all targets
 MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
 BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from emea.candidates.search import pattern_of
 from emea.data import Alignment, Counterparts
+from emea.kernels.greedy import greedy
 from emea.kernels.sinkhorn import plan
 from emea.method.competition import Competition
 from emea.method.grounds import Line
@@ -61,15 +62,20 @@ def surest(confidence: Tensor, precision: float) -> Tensor:
 def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Tensor:
     """Rows of the one-to-one set of pairs with the largest total confidence above the minimum."""
     rows = ((confidence >= minimum) & (beliefs.agreement > 0)).nonzero()[:, 0]
-    pairs = beliefs.candidates[rows]
-    gain = (confidence[rows] - minimum).double().cpu().numpy()
     if len(rows) == 0:
         return rows
+    pairs, gain = beliefs.candidates[rows], (confidence[rows] - minimum).double()
     draw = np.random.default_rng(0)  # random numbering, so that position does not break ties
-    source, target = (_renumbered(side.cpu().numpy(), draw) for side in (pairs.source, pairs.target))
+    source, target = (_renumbered(side, draw) for side in (pairs.source, pairs.target))
+    if int(source.max()) >= LARGEST_ASSIGNMENT:
+        return rows[greedy(source, target, gain)]
+    taken = _assigned(*(side.cpu().numpy() for side in (source, target, gain)))
+    return rows[torch.from_numpy(taken).to(rows.device)]
+
+
+def _assigned(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Whether each pair is in the one-to-one set with the largest total gain, [pairs] bool."""
     sources, targets = source.max() + 1, target.max() + 1
-    if sources > LARGEST_ASSIGNMENT:
-        return rows[torch.from_numpy(_greedy(source, target, gain)).to(rows.device)]
     # each source also has a column of its own that stands for "none", at no gain
     own = np.arange(sources)
     cost = csr_matrix(
@@ -80,25 +86,13 @@ def one_to_one(beliefs: Counterparts, confidence: Tensor, minimum: float) -> Ten
     )
     taken_source, taken_target = min_weight_full_bipartite_matching(cost)
     keys = taken_source[taken_target < targets] * targets + taken_target[taken_target < targets]
-    return rows[torch.from_numpy(np.isin(source * targets + target, keys)).to(rows.device)]
+    return np.isin(source * targets + target, keys)
 
 
-def _renumbered(ids: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def _renumbered(ids: Tensor, draw: np.random.Generator) -> Tensor:
     """The ids renumbered from 0 in random order."""
-    names, number = np.unique(ids, return_inverse=True)
-    renumbered: np.ndarray = draw.permutation(len(names))[number]
-    return renumbered
-
-
-def _greedy(source: np.ndarray, target: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """Positions of the pairs chosen greedily, the surest first."""
-    used_source, used_target = np.zeros(source.max() + 1, bool), np.zeros(target.max() + 1, bool)
-    taken = []
-    for position in np.lexsort((target, source, -gain)):
-        if not (used_source[source[position]] or used_target[target[position]]):
-            used_source[source[position]] = used_target[target[position]] = True
-            taken.append(position)
-    return np.sort(np.array(taken, dtype=np.int64))
+    names, number = torch.unique(ids, return_inverse=True)
+    return torch.from_numpy(draw.permutation(len(names))).to(ids.device)[number]
 
 
 def _transported(beliefs: Counterparts, confidence: Tensor, settings: MatchingSettings) -> Counterparts:

@@ -11,14 +11,14 @@ from emea.evidence import joins
 from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.similarity import OTHER_NUMERAL, REORDERED, Similarity
-from emea.evidence.values import read_values
+from emea.evidence.values import Forms, read_values
 from emea.settings import EvidenceSettings
 
 NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
 
 
 def similarity(first: str, second: str) -> float:
-    return float(Similarity([first, *NAMES], [second, *NAMES])(np.array([[0, 0]]))[0])
+    return float(Similarity(Forms([first, *NAMES]), Forms([second, *NAMES]))(np.array([[0, 0]]))[0])
 
 
 @pytest.mark.parametrize(

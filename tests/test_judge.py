@@ -12,7 +12,7 @@ import emea
 from emea import Links, Task
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
-from emea.evidence.values import Values
+from emea.evidence.values import Forms, Values
 from emea.method.mixture import competing
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
@@ -173,7 +173,7 @@ def bare(entities: int, edges: np.ndarray, relations: int) -> Description:
     """A description with nothing but edges, inverses included."""
     back = np.stack([edges[:, 2], edges[:, 1] + relations, edges[:, 0]], 1)
     nothing = np.zeros(0, dtype=np.int64)
-    values = Values(nothing, nothing, nothing, [], pa.array([], pa.large_string()), {})
+    values = Values(nothing, nothing, nothing, Forms(), pa.array([], pa.large_string()), {})
     every = np.unique(np.concatenate([edges, back]), axis=0)
     position = np.full((entities, 2), np.nan)
     return Description(np.ones(entities, dtype=bool), values, np.full(entities, -1), (), -1, position, every, relations)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from emea.data import Graph
 from emea.evidence.names import alike, local_names
+from emea.evidence.words import Words
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
@@ -33,6 +34,20 @@ IRI_FORM = "i "  # prefix of an IRI that both graphs use
 LOCAL_NAME, IRI = "local name", "IRI"  # the attributes that hold the local names of URIs, and the URIs of both graphs
 
 
+class Forms(list[str]):
+    """Values in normal form."""
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of the strings among them; the other values have none."""
+        return Words.read(form.removeprefix(STRING) if form.startswith(STRING) else "" for form in self)
+
+    @cached_property
+    def reordered(self) -> list[str]:
+        """The same with the distinct words of each string sorted."""
+        return [" ".join(sorted({*self.words.of(place)})) or form for place, form in enumerate(self)]
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
     """One graph's literals in normal form."""
@@ -40,7 +55,7 @@ class Values:
     entity: np.ndarray  # [literals]
     attribute: np.ndarray  # [literals]
     value: np.ndarray  # [literals] position among the forms
-    forms: list[str]  # distinct
+    forms: Forms  # distinct
     attributes: pa.Array  # their names
     odd: dict[str, list[str]]  # fault → the values that have it
 
@@ -87,7 +102,7 @@ def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | Non
             found.append((entity, len(attributes), place.setdefault(IRI_FORM + name, len(place))))
         attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], list(place), attributes, odd)
+    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
 
 
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -13,3 +16,15 @@ def spread(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + start[row]
+
+
+def blocks(sizes: np.ndarray, block: int) -> Iterator[slice]:
+    """Parts of rows of these sizes that are together hardly larger than a block, unless it is a single row.
+
+    >>> list(blocks(np.array([3, 3, 3, 9]), 6))
+    [slice(0, 1, None), slice(1, 3, None), slice(3, 4, None)]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.unique([0, *np.searchsorted(ends, np.arange(block, max(total, 1), block)), len(sizes)])
+    yield from (slice(begin, end) for begin, end in pairwise(cuts.tolist()))

@@ -13,7 +13,7 @@ from emea.data import Counterparts, Task
 from emea.evidence.comparison import Comparison, Fields
 from emea.evidence.descriptions import Description
 from emea.evidence.joins import alone, joined
-from emea.evidence.similarity import words_of
+from emea.evidence.words import words_of
 from emea.kernels.segments import segment_rank
 from emea.method.competition import Competition
 from emea.method.mixture import Pairs, Sample

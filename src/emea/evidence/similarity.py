@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from rapidfuzz.process import cpdist
 
 from emea.evidence.values import DAY, NUMBER_FORM, STRING, Forms
 from emea.evidence.words import ROMAN, Texts, Vocabulary
+from emea.kernels.limits import SMALLEST_DIVISOR
 
 REORDERED = 0.99  # the same words in another order, or in the plural
 DIFFERENT = 0.98  # at most, for strings that differ otherwise
@@ -43,6 +45,7 @@ class Similarity:
         self.strings, self.short = (
             np.array([form.startswith(STRING) and len(form) < most for form in number], bool) for most in (np.inf, LONG)
         )
+        self.measures = _Measures.build(number)
         self.read: dict[int, _Text] = {}
         self.numerals: dict[frozenset[str], int] = {frozenset(): 0}
 
@@ -51,8 +54,8 @@ class Similarity:
         one, other = (numbers[column] for numbers, column in zip(self.numbers, pairs.T, strict=True))
         similarity: np.ndarray = (one == other).astype(float)
         texts = self.strings[one] & self.strings[other] & (one != other)
-        for row in np.flatnonzero(~texts & (one != other)).tolist():
-            similarity[row] = _measured(self.forms[0][pairs[row, 0]], self.forms[1][pairs[row, 1]])
+        rest = ~texts & (one != other)
+        similarity[rest] = self.measures.compared(one[rest], other[rest])
         for side, numbers in ((0, one), (1, other)):
             for number, place in dict(zip(numbers[texts].tolist(), pairs[texts, side].tolist(), strict=True)).items():
                 if number not in self.read:
@@ -90,9 +93,14 @@ class Similarity:
         rarity = np.log1p(max(1, (times * self.strings).sum()) / np.maximum(1, found))
         return Texts.build(vocabulary, rarity, text, word, len(self.strings))
 
+    @cached_property
+    def numeric(self) -> frozenset[str]:
+        """The words that are numerals."""
+        words = {*self.forms[0].words.vocabulary, *self.forms[1].words.vocabulary}
+        return frozenset(word for word in words if word in ROMAN or any(letter.isdigit() for letter in word))
+
     def _text(self, words: list[str]) -> _Text:
-        numerals = frozenset(word for word in words if word in ROMAN or any(letter.isdigit() for letter in word))
-        number = self.numerals.setdefault(numerals, len(self.numerals))
+        number = self.numerals.setdefault(self.numeric.intersection(words), len(self.numerals))
         return _Text(" ".join(words), " ".join(sorted(words)), number)
 
 
@@ -102,18 +110,38 @@ def _edit_ratios(left: list[str], right: list[str]) -> np.ndarray:
     return ratios
 
 
-def _measured(first: str, second: str) -> float:
-    """Similarity of two values that differ and are not both strings."""
-    kinds, one, other = {first[:2], second[:2]}, first[2:], second[2:]
-    if kinds == {NUMBER_FORM}:
-        apart, most = abs(float(one) - float(other)), max(abs(float(one)), abs(float(other)))
-        counted = float(one).is_integer() and float(other).is_integer() and most < MEASURED
-        if counted:  # years, sizes, numbers of things: near misses are errors at best
-            return 0.6 if apart <= 1 and most > 20 else 0.0
-        return min(DIFFERENT, max(0.0, 1 - SCALE * apart / most))
-    if kinds == {DAY}:
-        return 0.5 if one[:7] == other[:7] else 0.3 if one[:4] == other[:4] else 0.0
-    if kinds == {NUMBER_FORM, DAY}:  # a year and a date
-        year, day = (one, other) if first.startswith(NUMBER_FORM) else (other, one)
-        return 0.95 if day[:4] == year else 0.0
-    return 0.0
+@dataclass(frozen=True, eq=False)
+class _Measures:
+    """What values other than strings are compared by, [forms]; −1 and NaN stand for nothing."""
+
+    number: np.ndarray
+    month: np.ndarray  # of a day, numbered, with its year
+    year: np.ndarray  # of a day, numbered; of a number, the year that is written like it
+
+    @classmethod
+    def build(cls, forms: Iterable[str]) -> _Measures:
+        """Read the forms."""
+        number, month, year = [], [], []
+        months: dict[str, int] = {}
+        years: dict[str, int] = {}
+        for form in forms:
+            is_number, is_day, text = form.startswith(NUMBER_FORM), form.startswith(DAY), form[len(DAY) :]
+            number.append(float(text) if is_number else np.nan)
+            month.append(months.setdefault(text[:7], len(months)) if is_day else -1)
+            year.append(years.setdefault(text if is_number else text[:4], len(years)) if is_number or is_day else -1)
+        return cls(np.array(number), np.array(month, dtype=np.int64), np.array(year, dtype=np.int64))
+
+    def compared(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Similarity of values that differ and are not both strings, [pairs]."""
+        a, b = self.number[one], self.number[other]
+        same_year = (self.year[one] == self.year[other]) & (self.year[one] >= 0)
+        days = (self.month[one] >= 0).astype(int) + (self.month[other] >= 0)
+        same_month = (days == 2) & (self.month[one] == self.month[other])
+        found = np.select([same_month, same_year & (days == 2), same_year & (days == 1)], [0.5, 0.3, 0.95], 0.0)
+        numbers = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
+        a, b = a[numbers], b[numbers]
+        apart, most = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
+        counted = (a % 1 == 0) & (b % 1 == 0) & (most < MEASURED)  # years, sizes: near misses are errors at best
+        near = (1 - SCALE * apart / np.maximum(most, SMALLEST_DIVISOR)).clip(0.0, DIFFERENT)
+        found[numbers] = np.where(counted, np.where((apart <= 1) & (most > 20), 0.6, 0.0), near)
+        return found

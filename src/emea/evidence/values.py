@@ -19,6 +19,7 @@ from emea.evidence.words import Words
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
+APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower case
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
@@ -45,7 +46,7 @@ class Forms(list[str]):
     @cached_property
     def reordered(self) -> list[str]:
         """The same with the distinct words of each string sorted."""
-        return [" ".join(sorted({*self.words.of(place)})) or form for place, form in enumerate(self)]
+        return [" ".join(sorted({*words})) or form for words, form in zip(self.words, self, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +91,12 @@ def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | Non
     place: dict[str, int] = {}
     found: list[tuple[int, int, int]] = []
     odd: dict[str, list[str]] = {}
+    read: dict[tuple[str, str | None, str | None], tuple[str | None, str | None]] = {}  # what many have is read once
     for entity, attribute, text, datatype, language in rows:
-        form = normal_form(text, language)
-        fault = _fault(text, datatype, form)
+        if (text, datatype, language) not in read:
+            form = normal_form(text, language)
+            read[text, datatype, language] = form, _fault(text, datatype, form)
+        form, fault = read[text, datatype, language]
         if fault is not None:
             odd.setdefault(fault, []).append(text)
         if form is not None and (settings.kind != "names" or form.startswith(STRING)):
@@ -138,6 +142,9 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     day = DATE.match(text)
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
+    if text.isascii():  # the same, faster
+        words = APART.sub(" ", text.lower()).strip()
+        return STRING + words if words else None
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter if _in_word(letter) else " " for letter in plain if not ACCENT.match(letter))
     words = " ".join(unicodedata.normalize("NFC", plain).split())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from rapidfuzz.fuzz import ratio
@@ -96,6 +97,11 @@ class Words:
             found.extend([number.setdefault(word, len(number)) for word in words_of(text)])
             ends.append(len(found))
         return cls(list(number), np.array(found, dtype=np.int64), np.array(ends, dtype=np.int64))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """The words of each text."""
+        words = [self.vocabulary[word] for word in self.word.tolist()]
+        return (words[begin:end] for begin, end in pairwise(self.start.tolist()))
 
     def of(self, text: int) -> list[str]:
         """The words of a text."""

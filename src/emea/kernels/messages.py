@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from emea.kernels.devices import fused
+from emea.kernels.limits import EMBEDDING_BLOCK
 
 LONGEST = 64  # most entries in a part
 
@@ -241,6 +242,12 @@ def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     """The same as `weighted_sum`, by a gather and an addition for each entry: for devices without sparse products."""
     total = torch.zeros(pattern.shape[0], features.shape[1], dtype=features.dtype, device=features.device)
     return total.index_add(0, pattern.row, values[:, None] * features[pattern.column])
+
+
+def row_products(left: Tensor, right: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """left[row] · right[column], [rows], a block at a time: for few pairs, or once."""
+    parts = zip(torch.split(row, EMBEDDING_BLOCK), torch.split(column, EMBEDDING_BLOCK), strict=True)
+    return torch.cat([(left[one] * right[other]).sum(1) for one, other in parts])
 
 
 def plain_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:

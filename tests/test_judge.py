@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from sklearn.isotonic import IsotonicRegression
 
 import emea
 from emea import Links, Task
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
 from emea.evidence.values import Forms, Values
+from emea.method.grounds import Steps
 from emea.method.mixture import competing
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
@@ -261,3 +263,14 @@ def test_the_loop_ends_once_hardly_any_label_is_new(registers: tuple[Task, Links
     assert result.last.final
     assert result.last.number < result.settings.em.rounds
     assert found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rising_function_is_the_isotonic_regression(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    place = draw.integers(-30, 60, 400) / 10
+    value, weight = (draw.random(400) < 0.5 + place / 20).astype(float), draw.random(400)
+    expected = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip").fit(place, value, weight)
+    found = Steps.rising(place, value, weight, 0.0)
+    everywhere = np.linspace(-4, 7, 1001)
+    assert np.interp(everywhere, found.place, found.share) == pytest.approx(expected.predict(everywhere), abs=1e-12)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
-from sklearn.isotonic import IsotonicRegression
 
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
@@ -267,9 +266,7 @@ def _density_ratio(
     right = np.concatenate([np.ones(len(score)), np.zeros(len(against) + len(score) + 1)])
     counted = np.concatenate([matched, (1 - INDEPENDENT) * weight, expected, [TOP_PRIOR / total]])
     kept = counted > 0
-    fitted = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip")
-    fitted.fit(place[kept], right[kept], counted[kept])
-    return Steps(fitted.X_thresholds_, fitted.y_thresholds_, slope)
+    return Steps.rising(place[kept], right[kept], counted[kept], slope)
 
 
 def _others(index: np.ndarray, probability: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
 from emea.evidence.values import Forms, Values
 from emea.method.grounds import Steps
-from emea.method.mixture import competing
+from emea.method.mixture import _others, competing
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
 from emea.settings import load
@@ -274,3 +274,12 @@ def test_rising_function_is_the_isotonic_regression(seed: int) -> None:
     found = Steps.rising(place, value, weight, 0.0)
     everywhere = np.linspace(-4, 7, 1001)
     assert np.interp(everywhere, found.place, found.share) == pytest.approx(expected.predict(everywhere), abs=1e-12)
+
+
+def test_highest_probability_of_the_other_pairs() -> None:
+    draw = np.random.default_rng(0)
+    index, probability = draw.integers(0, 40, 120), draw.integers(0, 5, 120) / 5  # many ties
+    pairs = [*enumerate(zip(index, probability, strict=True))]
+    expected = [max((q for j, (k, q) in pairs if k == own and j != i), default=0) for i, (own, _) in pairs]
+    assert _others(index, probability).tolist() == expected
+    assert _others(index[:0], probability[:0]).tolist() == []

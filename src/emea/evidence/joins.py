@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from emea.evidence.values import Values
 from emea.kernels.limits import WORD_BLOCK
-from emea.kernels.ranges import blocks, spread
+from emea.kernels.ranges import blocks, distinct, spread
 from emea.kernels.segments import segment_rank
 
 MOST_SHARED = 50  # pairs that one value may join
@@ -26,7 +26,7 @@ def joined(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
         _sharing(first, second, (first.forms.reordered, second.forms.reordered))[:, 1:],
         _by_words(first, second, sizes),
     ]
-    return np.unique(np.concatenate(found), axis=0)
+    return distinct(np.concatenate(found))
 
 
 def alone(first: Values, second: Values, fits: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -41,11 +41,11 @@ def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]]) -
     """Equal keys of values, and the pairs of entities that each joins, [pairs, 3], unless it joins too many."""
     number: dict[str, int] = {}
     held = []
-    for values, names in ((first, keys[0]), (second, keys[1])):
+    for values, names in ((first, keys[0]), (second, keys[1]))[: 1 if second is first else 2]:
         of_form = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-        held.append(np.unique(np.stack([of_form[values.value], values.entity], 1), axis=0))
-    left, right = held
-    count = [np.bincount(side[:, 0], minlength=len(number)) for side in held]
+        held.append(distinct(np.stack([of_form[values.value], values.entity], 1)))
+    left, right = held[0], held[-1]
+    count = [np.bincount(side[:, 0], minlength=len(number)) for side in (left, right)]
     left = left[(count[0] * count[1] <= MOST_SHARED)[left[:, 0]]]
     row, place = spread(np.searchsorted(right[:, 0], left[:, 0]), count[1][left[:, 0]])
     return np.stack([left[row, 0], left[row, 1], right[place, 1]], 1)
@@ -66,7 +66,7 @@ def _by_words(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarr
         sides.append(csr_matrix((weight[word[kept]], (entity[kept], place[word[kept]])), (size, len(shared))))
     found = [_most_shared(*sides)]
     found.append(found[0][:, ::-1] if second is first else _most_shared(*sides[::-1])[:, ::-1])
-    return np.unique(np.concatenate(found), axis=0)
+    return distinct(np.concatenate(found))
 
 
 def _holders(values: Values, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:

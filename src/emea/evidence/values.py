@@ -16,6 +16,7 @@ import pyarrow as pa
 from emea.data import Graph
 from emea.evidence.names import alike, local_names
 from emea.evidence.words import Words
+from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
@@ -63,7 +64,7 @@ class Values:
     @cached_property
     def holders(self) -> np.ndarray:
         """How many entities have each form."""
-        held = np.unique(np.stack([self.entity, self.value], 1), axis=0)
+        held = distinct(np.stack([self.entity, self.value], 1))
         return np.bincount(held[:, 1], minlength=len(self.forms))
 
     def faults(self, side: str) -> Iterator[str]:

@@ -18,6 +18,16 @@ def spread(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + start[row]
 
 
+def distinct(pairs: np.ndarray) -> np.ndarray:
+    """The distinct rows of two numbers that are not negative, sorted, [rows, 2]; faster than `np.unique` of rows.
+
+    >>> distinct(np.array([[2, 1], [0, 3], [2, 1]])).tolist()
+    [[0, 3], [2, 1]]
+    """
+    width = int(pairs[:, 1].max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(pairs[:, 0] * width + pairs[:, 1]), width), 1)
+
+
 def blocks(sizes: np.ndarray, block: int) -> Iterator[slice]:
     """Parts of rows of these sizes that are together hardly larger than a block, unless it is a single row.
 

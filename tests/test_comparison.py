@@ -10,15 +10,15 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence import joins
 from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
 from emea.evidence.descriptions import Description, describe
-from emea.evidence.similarity import OTHER_NUMERAL, REORDERED, Similarity
-from emea.evidence.values import read_values
+from emea.evidence.similarity import DIFFERENT, MEASURED, OTHER_NUMERAL, REORDERED, SCALE, Similarity
+from emea.evidence.values import DAY, NUMBER_FORM, Forms, read_values
 from emea.settings import EvidenceSettings
 
 NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
 
 
 def similarity(first: str, second: str) -> float:
-    return float(Similarity([first, *NAMES], [second, *NAMES])(np.array([[0, 0]]))[0])
+    return float(Similarity(Forms([first, *NAMES]), Forms([second, *NAMES]))(np.array([[0, 0]]))[0])
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,33 @@ def similarity(first: str, second: str) -> float:
 def test_values_are_compared(first: str, second: str, least: float, most: float) -> None:
     assert least <= similarity(first, second) <= most
     assert similarity(second, first) == pytest.approx(similarity(first, second), abs=0.02)
+
+
+def plain_measured(first: str, second: str) -> float:
+    """Similarity of two values that differ and are not both strings, one pair at a time."""
+    kinds, one, other = {first[:2], second[:2]}, first[2:], second[2:]
+    if kinds == {NUMBER_FORM}:
+        apart, most = abs(float(one) - float(other)), max(abs(float(one)), abs(float(other)))
+        counted = float(one).is_integer() and float(other).is_integer() and most < MEASURED
+        if counted:  # years, sizes, numbers of things: near misses are errors at best
+            return 0.6 if apart <= 1 and most > 20 else 0.0
+        return min(DIFFERENT, max(0.0, 1 - SCALE * apart / most))
+    if kinds == {DAY}:
+        return 0.5 if one[:7] == other[:7] else 0.3 if one[:4] == other[:4] else 0.0
+    if kinds == {NUMBER_FORM, DAY}:  # a year and a date
+        year, day = (one, other) if first.startswith(NUMBER_FORM) else (other, one)
+        return 0.95 if day[:4] == year else 0.0
+    return 0.0
+
+
+def test_all_measures_at_once_are_as_similar_as_one_by_one() -> None:
+    numbers = ("0", "1", "-1", "19", "20", "21", "1994", "1995", "9999", "10000", "10100", "2.5", "2.75", "-2.5")
+    days = ("1995-03-01", "1995-03-09", "1995-04-01", "1994-03-01", "-0044-03-15")
+    forms = Forms([*(f"n {number}" for number in numbers), *(f"d {day}" for day in days), "s 1995", "i a"])
+    pairs = np.array([*itertools.permutations(range(len(forms)), 2)])
+    expected = [plain_measured(forms[a], forms[b]) for a, b in pairs.tolist()]
+    assert Similarity(forms, forms)(pairs) == pytest.approx(expected, abs=1e-15)
+    assert {0.0, 0.3, 0.5, 0.6, 0.95} <= {*expected}
 
 
 def graph(rows: dict[str, dict[str, str]]) -> Graph:

@@ -7,13 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from sklearn.isotonic import IsotonicRegression
 
 import emea
 from emea import Links, Task
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
-from emea.evidence.values import Values
-from emea.method.mixture import competing
+from emea.evidence.values import Forms, Values
+from emea.method.grounds import Steps
+from emea.method.mixture import _others, competing
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
 from emea.settings import load
@@ -173,7 +175,7 @@ def bare(entities: int, edges: np.ndarray, relations: int) -> Description:
     """A description with nothing but edges, inverses included."""
     back = np.stack([edges[:, 2], edges[:, 1] + relations, edges[:, 0]], 1)
     nothing = np.zeros(0, dtype=np.int64)
-    values = Values(nothing, nothing, nothing, [], pa.array([], pa.large_string()), {})
+    values = Values(nothing, nothing, nothing, Forms(), pa.array([], pa.large_string()), {})
     every = np.unique(np.concatenate([edges, back]), axis=0)
     position = np.full((entities, 2), np.nan)
     return Description(np.ones(entities, dtype=bool), values, np.full(entities, -1), (), -1, position, every, relations)
@@ -261,3 +263,23 @@ def test_the_loop_ends_once_hardly_any_label_is_new(registers: tuple[Task, Links
     assert result.last.final
     assert result.last.number < result.settings.em.rounds
     assert found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rising_function_is_the_isotonic_regression(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    place = draw.integers(-30, 60, 400) / 10
+    value, weight = (draw.random(400) < 0.5 + place / 20).astype(float), draw.random(400)
+    expected = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip").fit(place, value, weight)
+    found = Steps.rising(place, value, weight, 0.0)
+    everywhere = np.linspace(-4, 7, 1001)
+    assert np.interp(everywhere, found.place, found.share) == pytest.approx(expected.predict(everywhere), abs=1e-12)
+
+
+def test_highest_probability_of_the_other_pairs() -> None:
+    draw = np.random.default_rng(0)
+    index, probability = draw.integers(0, 40, 120), draw.integers(0, 5, 120) / 5  # many ties
+    pairs = [*enumerate(zip(index, probability, strict=True))]
+    expected = [max((q for j, (k, q) in pairs if k == own and j != i), default=0) for i, (own, _) in pairs]
+    assert _others(index, probability).tolist() == expected
+    assert _others(index[:0], probability[:0]).tolist() == []

@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.prepared import Anchors, ValuedGraph, prepare
-from emea.evidence.values import _nearest_number, normal_form
+from emea.evidence.values import DATE, _nearest_number, normal_form
 from emea.settings import EvidenceSettings, load
 
 ALL = EvidenceSettings(kind="all")
@@ -275,3 +277,10 @@ def test_structure_alone_does_not_look_at_literals() -> None:
     assert torch.equal(first.source, second.source)
     assert torch.equal(first.target, second.target)
     assert torch.equal(first.confidence, second.confidence)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_text_in_ascii_has_the_form_that_the_rule_for_all_scripts_gives(text: str) -> None:
+    form = normal_form(text, language="en")
+    letters = "".join(letter if letter.isalnum() else " " for letter in text.casefold())
+    assert form == (f"s {' '.join(letters.split())}" if letters.split() else None) or DATE.match(text.strip())

@@ -127,7 +127,7 @@ def test_opinion_does_not_depend_on_the_size_of_blocks(monkeypatch: pytest.Monke
     draw = torch.Generator().manual_seed(1)
     space = Embeddings(*(torch.nn.functional.normalize(torch.randn(60, 5, generator=draw), dim=1) for _ in range(2)))
     first = [beliefs(turn) for turn in Settling(task, 0.1, CPU).turns(3, 0.0, space)]
-    monkeypatch.setattr("emea.baselines._settling.EMBEDDING_BLOCK", 7)
+    monkeypatch.setattr("emea.kernels.messages.EMBEDDING_BLOCK", 7)
     second = [beliefs(turn) for turn in Settling(task, 0.1, CPU).turns(3, 0.0, space)]
     assert len(first[-1]) > 7
     for one, other in zip(first, second, strict=True):

@@ -10,7 +10,7 @@ from torch import Tensor
 from emea.baselines._equivalences import Equivalences, Grouped, assumed, best_of_both, equivalences, observed
 from emea.contracts import Turn
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
-from emea.kernels.limits import EMBEDDING_BLOCK
+from emea.kernels.messages import row_products
 from emea.kernels.segments import segment_sum
 
 SHARE = 0.2  # weight of an encoder's cosine in the probability of a pair (PRASE)
@@ -83,7 +83,6 @@ class Settling:
 def _with_opinion(pairs: Equivalences, embeddings: Embeddings) -> Equivalences:
     """The pairs with a weighted mean of PARIS' probability and the cosine of their embeddings."""
     links = pairs.links
-    parts = zip(torch.split(links.source, EMBEDDING_BLOCK), torch.split(links.target, EMBEDDING_BLOCK), strict=True)
-    cosine = torch.cat([(embeddings.source[one] * embeddings.target[two]).sum(1) for one, two in parts]).double()
+    cosine = row_products(embeddings.source, embeddings.target, links.source, links.target).double()
     value = (1 - SHARE) * links.weight + SHARE * cosine.clamp(min=0.0)
     return Equivalences(Links(links.source, links.target, value), value)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -15,7 +13,7 @@ from emea.evidence.descriptions import Description
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
-from emea.kernels.ranges import spread
+from emea.kernels.ranges import blocks, spread
 
 OTHERWISE = 0.995  # similarity of values that are equal, but not under the attributes that correspond best
 LEVELS = np.array(
@@ -120,7 +118,7 @@ class Comparison:
             )
             most, rarest = np.full(len(pairs), -1.0), np.full(len(pairs), np.inf)
             holders = np.bincount(second.value, minlength=self.width)
-            for rows in _blocks(first, second, pairs):
+            for rows in blocks(first.count[pairs[:, 0]] * second.count[pairs[:, 1]], VALUE_BLOCK):
                 row, one, other = _crossed(first, second, pairs[rows])
                 value = second.value[other]
                 similarity = self.similarity(first.value[one], value)
@@ -165,14 +163,6 @@ class _Held:
         rows = rows[np.arange(len(rows)) - np.searchsorted(by, by) < most]
         count = np.bincount(values.entity[rows], minlength=entities)
         return cls(values.attribute[rows], values.value[rows], np.cumsum(count) - count, count)
-
-
-def _blocks(first: _Held, second: _Held, pairs: np.ndarray) -> Iterator[slice]:
-    """Parts of the pairs with few enough values to be crossed at a time."""
-    ends = np.cumsum(first.count[pairs[:, 0]] * second.count[pairs[:, 1]])
-    total = int(ends[-1]) if len(ends) else 0
-    cuts = np.unique([0, *np.searchsorted(ends, np.arange(VALUE_BLOCK, max(total, 1), VALUE_BLOCK)), len(pairs)])
-    yield from (slice(begin, end) for begin, end in pairwise(cuts.tolist()))
 
 
 def _crossed(first: _Held, second: _Held, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

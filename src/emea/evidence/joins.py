@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 
-from emea.evidence.similarity import words_of
-from emea.evidence.values import STRING, Values
-from emea.kernels.ranges import spread
+from emea.evidence.values import Values
+from emea.kernels.limits import WORD_BLOCK
+from emea.kernels.ranges import blocks, distinct, spread
 from emea.kernels.segments import segment_rank
 
 MOST_SHARED = 50  # pairs that one value may join
@@ -21,14 +21,12 @@ BEST = 8  # pairs by words, for each source and each target
 def joined(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
     """Distinct pairs that share a value which few have, in whatever order its words are, or many rare words,
     [pairs, 2]."""
-    ordered, holders = _read(first)
-    others = (ordered, holders) if second is first else _read(second)
     found = [
         _sharing(first, second, (first.forms, second.forms))[:, 1:],
-        _sharing(first, second, (ordered, others[0]))[:, 1:],
-        _by_words(holders, others[1], sizes),
+        _sharing(first, second, (first.forms.reordered, second.forms.reordered))[:, 1:],
+        _by_words(first, second, sizes),
     ]
-    return np.unique(np.concatenate(found), axis=0)
+    return distinct(np.concatenate(found))
 
 
 def alone(first: Values, second: Values, fits: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -39,62 +37,66 @@ def alone(first: Values, second: Values, fits: Callable[[np.ndarray], np.ndarray
     return once
 
 
-def _read(values: Values) -> tuple[list[str], dict[str, np.ndarray]]:
-    """The values with their words sorted, and the entities that have each word."""
-    words = [_words(form) for form in values.forms]
-    ordered = [" ".join(each) or form for each, form in zip(words, values.forms, strict=True)]
-    return ordered, _holders(values, words)
-
-
-def _words(form: str) -> list[str]:
-    """The distinct words of a string, sorted."""
-    return sorted({*words_of(form)}) if form.startswith(STRING) else []
-
-
 def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]]) -> np.ndarray:
     """Equal keys of values, and the pairs of entities that each joins, [pairs, 3], unless it joins too many."""
     number: dict[str, int] = {}
     held = []
-    for values, names in ((first, keys[0]), (second, keys[1])):
+    for values, names in ((first, keys[0]), (second, keys[1]))[: 1 if second is first else 2]:
         of_form = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-        held.append(np.unique(np.stack([of_form[values.value], values.entity], 1), axis=0))
-    left, right = held
-    count = [np.bincount(side[:, 0], minlength=len(number)) for side in held]
+        held.append(distinct(np.stack([of_form[values.value], values.entity], 1)))
+    left, right = held[0], held[-1]
+    count = [np.bincount(side[:, 0], minlength=len(number)) for side in (left, right)]
     left = left[(count[0] * count[1] <= MOST_SHARED)[left[:, 0]]]
     row, place = spread(np.searchsorted(right[:, 0], left[:, 0]), count[1][left[:, 0]])
     return np.stack([left[row, 0], left[row, 1], right[place, 1]], 1)
 
 
-def _holders(values: Values, words: list[list[str]]) -> dict[str, np.ndarray]:
-    """The entities that have each word, unless they are too many."""
-    forms: dict[str, list[int]] = {}
-    for number, each in enumerate(words):
-        for word in each:
-            forms.setdefault(word, []).append(number)
-    order = np.argsort(values.value, kind="stable")
-    start = np.searchsorted(values.value[order], np.arange(len(words) + 1))
-    found = {}
-    for word, numbers in forms.items():
-        if sum(start[number + 1] - start[number] for number in numbers) <= 4 * MOST_HOLDERS:  # some hold several
-            rows = np.concatenate([order[start[number] : start[number + 1]] for number in numbers])
-            entities = np.unique(values.entity[rows])
-            if 0 < len(entities) <= MOST_HOLDERS:
-                found[word] = entities
-    return found
-
-
-def _by_words(first: dict[str, np.ndarray], second: dict[str, np.ndarray], sizes: tuple[int, int]) -> np.ndarray:
+def _by_words(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
     """The pairs that share the rarest words, the best of each source and of each target."""
-    shared = sorted(first.keys() & second.keys())
-    weight = np.array([np.log(sum(sizes) / (len(first[word]) + len(second[word]))) for word in shared])
+    number: dict[str, int] = {}
+    holders = [_holders(values, number) for values in (first, second)]
+    counts = [np.bincount(word, minlength=len(number)) for word, _ in holders]
+    shared = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
+    weight, place = np.zeros(len(number)), np.full(len(number), -1)
+    weight[shared] = np.sqrt(np.log(sum(sizes) / (counts[0] + counts[1])[shared]))
+    place[shared] = np.arange(len(shared))
     sides = []
-    for holders, size in ((first, sizes[0]), (second, sizes[1])):
-        column = np.repeat(np.arange(len(shared)), [len(holders[word]) for word in shared])
-        row = np.concatenate([np.empty(0, dtype=np.int64), *(holders[word] for word in shared)])
-        sides.append(csr_matrix((np.sqrt(weight)[column], (row, column)), (size, len(shared))))
-    product = (sides[0] @ sides[1].T).tocoo()
-    pairs = torch.from_numpy(np.stack([product.row, product.col], 1).astype(np.int64))
-    ranks = [
-        segment_rank(side, size, torch.from_numpy(product.data)) for side, size in zip(pairs.T, sizes, strict=True)
-    ]
-    return pairs[(ranks[0] < BEST) | (ranks[1] < BEST)].numpy()
+    for (word, entity), size in zip(holders, sizes, strict=True):
+        kept = place[word] >= 0
+        sides.append(csr_matrix((weight[word[kept]], (entity[kept], place[word[kept]])), (size, len(shared))))
+    found = [_most_shared(*sides)]
+    found.append(found[0][:, ::-1] if second is first else _most_shared(*sides[::-1])[:, ::-1])
+    return distinct(np.concatenate(found))
+
+
+def _holders(values: Values, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Words that few enough entities have, by number, and each of these entities; new words get new numbers."""
+    words, names = values.forms.words, values.forms.words.vocabulary
+    form = np.repeat(np.arange(len(values.forms)), np.diff(words.start))
+    form, word = np.divmod(np.unique(form * max(1, len(names)) + words.word), max(1, len(names)))  # each word once
+    rows = np.bincount(values.value, minlength=len(values.forms))  # with each form
+    few = np.bincount(word, rows[form], len(names))[word] <= 4 * MOST_HOLDERS  # some entities hold several
+    form, word = form[few], word[few]
+    start = np.searchsorted(form, np.arange(len(values.forms) + 1))
+    row, place = spread(start[values.value], np.diff(start)[values.value])
+    key = np.unique(word[place] * (values.entity.max(initial=0) + 1) + values.entity[row])
+    word, entity = np.divmod(key, values.entity.max(initial=0) + 1)
+    kept = np.bincount(word, minlength=len(names))[word] <= MOST_HOLDERS
+    used, index = np.unique(word[kept], return_inverse=True)
+    numbers = np.array([number.setdefault(names[each], len(number)) for each in used.tolist()], dtype=np.int64)
+    return numbers[index.ravel()], entity[kept]
+
+
+def _most_shared(one: csr_matrix, other: csr_matrix) -> np.ndarray:
+    """The best pairs of each row of the first with rows of the second, by scalar product, [pairs, 2]."""
+    across = other.T.tocsr()
+    work = np.bincount(
+        np.repeat(np.arange(one.shape[0]), np.diff(one.indptr)), np.diff(across.indptr)[one.indices], one.shape[0]
+    )
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for rows in blocks(work, WORD_BLOCK):
+        product = (one[rows] @ across).tocoo()
+        row = torch.from_numpy(product.row.astype(np.int64))
+        kept = (segment_rank(row, product.shape[0], torch.from_numpy(product.data)) < BEST).numpy()
+        found.append(np.stack([product.row[kept] + rows.start, product.col[kept]], 1).astype(np.int64))
+    return np.concatenate(found)

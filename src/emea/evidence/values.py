@@ -15,9 +15,12 @@ import pyarrow as pa
 
 from emea.data import Graph
 from emea.evidence.names import alike, local_names
+from emea.evidence.words import Words
+from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
+APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower case
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
@@ -33,6 +36,20 @@ IRI_FORM = "i "  # prefix of an IRI that both graphs use
 LOCAL_NAME, IRI = "local name", "IRI"  # the attributes that hold the local names of URIs, and the URIs of both graphs
 
 
+class Forms(list[str]):
+    """Values in normal form."""
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of the strings among them; the other values have none."""
+        return Words.read(form.removeprefix(STRING) if form.startswith(STRING) else "" for form in self)
+
+    @cached_property
+    def reordered(self) -> list[str]:
+        """The same with the distinct words of each string sorted."""
+        return [" ".join(sorted({*words})) or form for words, form in zip(self.words, self, strict=True)]
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
     """One graph's literals in normal form."""
@@ -40,14 +57,14 @@ class Values:
     entity: np.ndarray  # [literals]
     attribute: np.ndarray  # [literals]
     value: np.ndarray  # [literals] position among the forms
-    forms: list[str]  # distinct
+    forms: Forms  # distinct
     attributes: pa.Array  # their names
     odd: dict[str, list[str]]  # fault → the values that have it
 
     @cached_property
     def holders(self) -> np.ndarray:
         """How many entities have each form."""
-        held = np.unique(np.stack([self.entity, self.value], 1), axis=0)
+        held = distinct(np.stack([self.entity, self.value], 1))
         return np.bincount(held[:, 1], minlength=len(self.forms))
 
     def faults(self, side: str) -> Iterator[str]:
@@ -75,9 +92,12 @@ def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | Non
     place: dict[str, int] = {}
     found: list[tuple[int, int, int]] = []
     odd: dict[str, list[str]] = {}
+    read: dict[tuple[str, str | None, str | None], tuple[str | None, str | None]] = {}  # what many have is read once
     for entity, attribute, text, datatype, language in rows:
-        form = normal_form(text, language)
-        fault = _fault(text, datatype, form)
+        if (text, datatype, language) not in read:
+            form = normal_form(text, language)
+            read[text, datatype, language] = form, _fault(text, datatype, form)
+        form, fault = read[text, datatype, language]
         if fault is not None:
             odd.setdefault(fault, []).append(text)
         if form is not None and (settings.kind != "names" or form.startswith(STRING)):
@@ -87,7 +107,7 @@ def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | Non
             found.append((entity, len(attributes), place.setdefault(IRI_FORM + name, len(place))))
         attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], list(place), attributes, odd)
+    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
 
 
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:
@@ -123,6 +143,9 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     day = DATE.match(text)
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
+    if text.isascii():  # the same, faster
+        words = APART.sub(" ", text.lower()).strip()
+        return STRING + words if words else None
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter if _in_word(letter) else " " for letter in plain if not ACCENT.match(letter))
     words = " ".join(unicodedata.normalize("NFC", plain).split())

@@ -16,6 +16,7 @@ EDGE_PAIR_BLOCK = 2**23  # pairs of edges that the PARIS baseline joins
 ATTRIBUTE_BLOCK = 2**21  # pairs of attributes that the disagreement rule compares
 EMBEDDING_BLOCK = 2**16  # pairs whose embeddings are multiplied
 VALUE_BLOCK = 2**22  # pairs of values that are compared
+WORD_BLOCK = 2**21  # pairs of words that are compared
 NAME_BLOCK = 2**25  # similarities of names
 RANK_BLOCK = 2**27  # similarities of true pairs' sources with all targets
 MARGIN_BLOCK = 8192  # rows of the margin loss

@@ -248,6 +248,12 @@ def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     return total.index_add(0, pattern.row, values[:, None] * features[pattern.column])
 
 
+def row_products(left: Tensor, right: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """left[row] · right[column], [rows], a block at a time: for few pairs, or once."""
+    parts = zip(torch.split(row, EMBEDDING_BLOCK), torch.split(column, EMBEDDING_BLOCK), strict=True)
+    return torch.cat([(left[one] * right[other]).sum(1) for one, other in parts])
+
+
 def plain_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """The same as `products`, by two gathers."""
     return (left[pattern.row] * right[pattern.column]).sum(1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from emea.kernels.messages import Pattern
@@ -23,14 +25,24 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     logits = logits.double()
     peak = segment_max(logits, pairs.row, pairs.shape[0]).clamp(min=slack)
     weight = torch.exp((logits - peak[pairs.row]).clamp(min=FURTHEST))
-    forward, backward = pairs.matrix(weight), pairs.transposed.matrix(weight)
-    row_slack = torch.exp(slack - peak)[:, None]
-    column_slack = logits.new_full((pairs.shape[1], 1), math.exp(slack))
-    row, column = logits.new_ones(pairs.shape[0], 1), logits.new_ones(pairs.shape[1], 1)
+    forward, backward = _times(pairs, weight), _times(pairs.transposed, weight)
+    row_slack, column_slack = torch.exp(slack - peak), math.exp(slack)
+    row, column = logits.new_ones(pairs.shape[0]), logits.new_ones(pairs.shape[1])
     for _ in range(iterations):  # scales of rows and columns without pairs are meaningless and not used
-        row = torch.addmm(row_slack, forward, column).reciprocal_()
-        column = torch.addmm(column_slack, backward, row).reciprocal_()
-    return torch.log(row[:, 0]) - peak, torch.log(column[:, 0])
+        row = (forward(column) + row_slack).reciprocal_()
+        column = (backward(row) + column_slack).reciprocal_()
+    return torch.log(row) - peak, torch.log(column)
+
+
+def _times(pairs: Pattern, weight: Tensor) -> Callable[[Tensor], Tensor]:
+    """The product of the matrix of these weights with a vector."""
+    if weight.device.type != "cpu":
+        matrix = pairs.matrix(weight)
+        return lambda vector: (matrix @ vector[:, None])[:, 0]
+    # For a single column, scipy is some 25 times as fast as torch, whose product is made for many.
+    entries = pairs.sorted(weight).numpy(), pairs.sorted_column.numpy(), pairs.start.numpy()
+    plain = csr_array(entries, pairs.shape)
+    return lambda vector: torch.from_numpy(plain @ vector.numpy())
 
 
 def plan(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:

@@ -20,6 +20,7 @@ from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
 from emea.kernels.limits import EMBEDDING_BLOCK
+from emea.kernels.messages import row_products
 from emea.method.compatibility import combine, learn_weights, refine, widen
 from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
@@ -256,7 +257,7 @@ def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Repo
 
 
 def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
-    return (embeddings.source[links.source].float() * embeddings.target[links.target].float()).sum(1)
+    return row_products(embeddings.source, embeddings.target, links.source, links.target)
 
 
 def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:

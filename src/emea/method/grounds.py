@@ -17,6 +17,7 @@ from emea.method.probability import Scale
 
 Line = tuple[float, float]  # offset and slope between logits
 IDENTITY: Line = (0.0, 1.0)
+SAME_PLACE = 1e-15  # difference of sums that differ by rounding only
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,21 @@ class Steps:
     place: np.ndarray  # ascending
     share: np.ndarray
     slope: float  # of what is added, to tell sums on one step apart
+
+    @classmethod
+    def rising(cls, place: np.ndarray, value: np.ndarray, weight: np.ndarray, slope: float) -> Steps:
+        """The rising shares nearest to weighted values at some places."""
+        from scipy.optimize import isotonic_regression  # here: it loads slowly, and few commands judge
+
+        order = np.argsort(place, kind="stable")
+        group = np.cumsum(np.diff(place[order], prepend=-np.inf) >= SAME_PLACE) - 1
+        total = np.bincount(group, weight[order])
+        mean = np.bincount(group, (weight * value)[order]) / total
+        share = isotonic_regression(mean, weights=total).x.clip(1e-12, 1 - 1e-12)
+        place = place[order][np.flatnonzero(np.diff(group, prepend=-1))]
+        bends = np.ones(len(place), dtype=bool)
+        bends[1:-1] = (share[1:-1] != share[:-2]) | (share[1:-1] != share[2:])
+        return cls(place[bends], share[bends], slope)
 
     def __call__(self, said: np.ndarray) -> np.ndarray:
         """The logarithm of the likelihood ratio, same shape."""

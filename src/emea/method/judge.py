@@ -11,6 +11,7 @@ from emea.evidence.comparison import UNKNOWN, Fields
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
+from emea.kernels.messages import Pattern, products
 from emea.method.competition import Competition, things
 from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
@@ -196,8 +197,8 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     found = torch.empty(len(keys), dtype=old.cosine.dtype, device=keys.device)
     found[row >= 0] = old.cosine[order][row[row >= 0]]
     missing = row < 0
-    one, other = embeddings.source[source[missing]].float(), embeddings.target[target[missing]].float()
-    found[missing] = (one * other).sum(1).to(found.dtype)
+    others = Pattern(source[missing], target[missing], (len(embeddings.source), len(embeddings.target)))
+    found[missing] = products(others, embeddings.source, embeddings.target).to(found.dtype)
     return found
 
 

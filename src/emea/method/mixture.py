@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
-from sklearn.isotonic import IsotonicRegression
 
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
@@ -267,23 +266,23 @@ def _density_ratio(
     right = np.concatenate([np.ones(len(score)), np.zeros(len(against) + len(score) + 1)])
     counted = np.concatenate([matched, (1 - INDEPENDENT) * weight, expected, [TOP_PRIOR / total]])
     kept = counted > 0
-    fitted = IsotonicRegression(y_min=1e-12, y_max=1 - 1e-12, out_of_bounds="clip")
-    fitted.fit(place[kept], right[kept], counted[kept])
-    return Steps(fitted.X_thresholds_, fitted.y_thresholds_, slope)
+    return Steps.rising(place[kept], right[kept], counted[kept], slope)
 
 
 def _others(index: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """The highest probability among the other pairs of the same entity, [pairs]."""
-    order = np.lexsort((-probability, index))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = index[order][1:] != index[order][:-1]
-    second = np.zeros(len(order), dtype=bool)
-    second[1:] = first[:-1] & ~first[1:]
-    size = int(index.max(initial=-1)) + 1
-    best, next_best = np.zeros(size), np.zeros(size)
-    best[index[order[first]]] = probability[order[first]]
-    next_best[index[order[second]]] = probability[order[second]]
-    highest = np.zeros(len(order), dtype=bool)
-    highest[order[first]] = True
-    other: np.ndarray = np.where(highest, next_best[index], best[index])
+    """The highest probability among the other pairs of the same entity, [pairs]; 0 if there are none."""
+    order = np.argsort(index, kind="stable")
+    own = probability[order]
+    start = np.flatnonzero(np.diff(index[order], prepend=-1))
+    group = np.cumsum(np.diff(index[order], prepend=-1) != 0) - 1
+    if not len(start):
+        return probability
+    best = np.maximum.reduceat(own, start)[group]
+    highest = np.flatnonzero(own == best)
+    highest = highest[np.flatnonzero(np.diff(group[highest], prepend=-1))]  # one of each entity
+    left = own.copy()
+    left[highest] = 0.0
+    best[highest] = np.maximum.reduceat(left, start)
+    other: np.ndarray = np.empty_like(best)
+    other[order] = best
     return other

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from emea.candidates.search import nearest_only, pattern_of
@@ -154,6 +153,7 @@ def _nones(believed: Counterparts, rows: Tensor, competition: Competition) -> Te
 def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
     """The value with the least loss within two units of the typical one; a deviation by one unit costs as much as
     `prior_pairs` pairs."""
+    from scipy.optimize import minimize_scalar  # here: it loads slowly
 
     def total(value: float) -> float:
         return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2

@@ -13,7 +13,8 @@ from emea.data import Counterparts, Task
 from emea.evidence.comparison import Comparison, Fields
 from emea.evidence.descriptions import Description
 from emea.evidence.joins import alone, joined
-from emea.evidence.similarity import words_of
+from emea.evidence.words import words_of
+from emea.kernels.ranges import distinct
 from emea.kernels.segments import segment_rank
 from emea.method.competition import Competition
 from emea.method.mixture import Pairs, Sample
@@ -51,7 +52,7 @@ def consider(
     seeds, checked = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.checked))
     single = alone(first.values, second.values, fits)
     shared = joined(first.values, second.values, (len(first.linkable), width))
-    pairs = np.unique(np.concatenate([every[near.cpu().numpy()], shared, single, seeds, checked]), axis=0)
+    pairs = distinct(np.concatenate([every[near.cpu().numpy()], shared, single, seeds, checked]))
     pairs = pairs[first.linkable[pairs[:, 0]] & second.linkable[pairs[:, 1]]]
     key, own = keys_of(pairs, width), keys_of(every, width)
     judged = np.isin(own, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from emea.evidence.prepared import Claims, claims_of
 from emea.kernels.joins import expand, lookup
 from emea.kernels.limits import ATTRIBUTE_BLOCK
 from emea.kernels.segments import cuts, segment_max, segment_sum, starts
+from emea.kernels.sieve import Sieve
 
 
 class DisagreementSettings(PluginSettings):
@@ -52,10 +54,14 @@ class Disagreement(Rule[DisagreementSettings]):
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:  # noqa: ARG002
         """g, [pairs]; never above 0."""
         pairs, shares = beliefs.candidates, self._learned(beliefs)
-        found = torch.zeros(len(pairs), dtype=torch.float64, device=pairs.source.device)
-        for first, last in pairwise(self._cuts(pairs.source, pairs.target)):
-            said = self._said(pairs.source[first:last], pairs.target[first:last], shares)
-            found[first:last] = segment_sum(said.value, said.key // self.source.kinds, last - first)
+        # What two entities without a common value are told depends on nothing but which attributes they have.
+        groups = self.source.group[pairs.source] * len(self.target.examples) + self.target.group[pairs.target]
+        groups, group = torch.unique(groups, return_inverse=True)
+        silent, best = self._without_values(groups, shares)
+        found = silent[group]
+        for first, last in pairwise(cuts(self.source.shared[pairs.source] + 1, ATTRIBUTE_BLOCK)):
+            part = slice(first, last)
+            found[part] += self._by_values(pairs.source[part], pairs.target[part], group[part], best, shares)
         return found
 
     def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:
@@ -93,6 +99,34 @@ class Disagreement(Rule[DisagreementSettings]):
         """m of each pair of attributes, learned from the pairs believed equal."""
         pairs, believed = beliefs.candidates, (beliefs.agreement > self.settings.minimum).nonzero()[:, 0]
         return self._shares(pairs.source[believed], pairs.target[believed], beliefs.agreement[believed])
+
+    def _without_values(self, groups: Tensor, shares: _Sparse) -> tuple[Tensor, _Sparse]:
+        """g of pairs of groups of entities as if they shared no value, [groups]; and the largest m of each attribute of
+        the source there, by row · kinds + attribute."""
+        size = len(self.target.examples)
+        source, target = self.source.examples[groups // size], self.target.examples[groups % size]
+        keys, most = [shares.key[:0]], [shares.value[:0]]
+        for first, last in pairwise(self._cuts(source, target)):
+            row, kind = self._compared(source[first:last], target[first:last])
+            found = _Sparse.most((row + first) * self.source.kinds + kind // self.target.kinds, shares.of(kind))
+            keys.append(found.key[found.value > 0])
+            most.append(found.value[found.value > 0])
+        best = _Sparse(torch.cat(keys), torch.cat(most))
+        return segment_sum(torch.log1p(-best.value), best.key // self.source.kinds, len(groups)), best
+
+    def _by_values(self, source: Tensor, target: Tensor, group: Tensor, best: _Sparse, shares: _Sparse) -> Tensor:
+        """What the values that two entities share add to g, [pairs]."""
+        row, claim, other = self._shared(source, target)
+        attribute = self.source.attribute[claim]
+        share = shares.of(attribute * self.target.kinds + self.target.attribute[other])
+        decisive = (share > 0) & (share >= best.of(group[row] * self.source.kinds + attribute))
+        row, attribute, share, likeness = (
+            column[decisive] for column in (row, attribute, share, self.source.likeness[claim])
+        )
+        key, index = torch.unique(row * self.source.kinds + attribute, return_inverse=True)
+        alike, share = (segment_max(column, index, len(key)) for column in (likeness, share))
+        more = torch.log1p(-share * (1 - alike)) - torch.log1p(-share)
+        return segment_sum(more, key // self.source.kinds, len(source))
 
     def _said(self, source: Tensor, target: Tensor, shares: _Sparse) -> _Sparse:
         """What each attribute of the source says about a pair, by row · kinds + attribute."""
@@ -137,16 +171,23 @@ class Disagreement(Rule[DisagreementSettings]):
         """s by row of the pair and kind; how many values the two share, by row; and how many of these e has under an
         attribute, by row and attribute. Values that are only similar count by their similarity."""
         one, other = self.source, self.target
-        row, claim = expand(one.first_shared[source], one.shared[source])
-        wanted = target[row] * one.values + one.value[claim]
-        first = torch.searchsorted(other.key, wanted)
-        hit, place = expand(first, torch.searchsorted(other.key, wanted, right=True) - first)
-        row, claim = row[hit], claim[hit]
+        row, claim, theirs = self._shared(source, target)
         attribute, value, likeness = one.attribute[claim], one.value[claim], one.likeness[claim]
-        kind = attribute * other.kinds + other.attribute[other.order[place]]
+        kind = attribute * other.kinds + other.attribute[theirs]
         shared = _Sparse.most(row * one.values + value, likeness)
         own = _Sparse.most((row * one.kinds + attribute) * one.values + value, likeness)
         return _Sparse.most(row * self.kinds + kind, likeness), shared.summed(one.values), own.summed(one.values)
+
+    def _shared(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The values that pairs share: row of the pair, and the claims of both."""
+        one, other = self.source, self.target
+        row, claim = expand(one.first_shared[source], one.shared[source])
+        wanted = target[row] * one.values + one.value[claim]
+        kept = other.sieve.passing(wanted)
+        row, claim, wanted = row[kept], claim[kept], wanted[kept]
+        first = torch.searchsorted(other.key, wanted)
+        hit, place = expand(first, torch.searchsorted(other.key, wanted, right=True) - first)
+        return row[hit], claim[hit], other.order[place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +230,13 @@ class _Attributes:
     shared: Tensor  # [entities] how many it has
     key: Tensor  # [shared] sorted: entity · values + value
     order: Tensor  # [shared] permutation that sorts them
+    group: Tensor  # [entities] number of the set of its attributes
+    examples: Tensor  # [groups] an entity of each
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """Rejects most absent keys."""
+        return Sieve.build(self.key)
 
     @classmethod
     def build(cls, claims: Claims) -> _Attributes:
@@ -212,4 +260,17 @@ class _Attributes:
             shared,
             key,
             order,
+            *_groups(held % claims.attributes, count),
         )
+
+
+def _groups(held: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """For each entity the number of its set of attributes, and an entity that has each, given the attributes of each
+    entity, sorted, one after the other."""
+    number: dict[bytes, int] = {}
+    plain, ends = held.cpu().numpy(), [0, *torch.cumsum(count, 0).tolist()]
+    group = [number.setdefault(plain[a:b].tobytes(), len(number)) for a, b in pairwise(ends)]
+    found = torch.tensor(group, dtype=torch.int64, device=held.device)
+    examples = torch.empty(len(number), dtype=torch.int64, device=held.device)
+    examples[found] = torch.arange(len(found), device=held.device)
+    return found, examples

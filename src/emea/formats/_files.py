@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BUFFER = 1 << 20  # native parsers ask for small pieces; a large buffer saves calls back into Python
+BLOCK = 1 << 20  # bytes that are split into lines and fields at a time
 # A compressed file that expands beyond both is treated as a decompression bomb.
 EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200
 LONGEST_FIELD = 1 << 28  # characters in a quoted field
@@ -99,6 +100,20 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
             yield file
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {one_line(str(error))}") from error
+
+
+def line_blocks(file: io.BufferedIOBase) -> Iterator[bytes]:
+    """The bytes of a file in blocks of whole lines."""
+    rest = b""
+    while block := file.read(BLOCK):
+        whole, newline, begun = block.rpartition(b"\n")
+        if newline:
+            yield b"".join((rest, whole, newline))
+            rest = begun
+        else:
+            rest += block
+    if rest:
+        yield rest
 
 
 def decoded_lines(path: Path) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Rows:
         return *map(_encode, names), pa.array(self.values, pa.large_string()), *map(_encode, kinds)
 
 
-class _Names:
+class DistinctNames:
     """A column of names: each distinct name stored once, and its position for each row."""
 
     def __init__(self) -> None:
@@ -83,9 +83,9 @@ class GraphColumns:
     def __init__(self) -> None:
         self.rows = Rows()
         self._of_triples: list[bool] = []  # whether each part is of triples or of literals
-        self._ends = _Names()  # for each part: heads and then tails, or described entities
-        self._relations = _Names()
-        self._attributes = _Names()
+        self._ends = DistinctNames()  # for each part: heads and then tails, or described entities
+        self._relations = DistinctNames()
+        self._attributes = DistinctNames()
         self._values: list[pa.Array] = []
         self._kinds: list[tuple[pa.Array, pa.Array]] = []  # datatype and language
 

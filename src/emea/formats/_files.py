@@ -119,13 +119,18 @@ def line_blocks(file: io.BufferedIOBase) -> Iterator[bytes]:
 def decoded_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file, with line endings."""
     with open_bytes(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
-                ) from error
+        yield from decoded(path, file)
+
+
+def decoded(path: Path, lines: Iterable[bytes], before: int = 0) -> Iterator[str]:
+    """Lines of a UTF-8 file; `before` lines precede them."""
+    for number, line in enumerate(lines, before + 1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
+            ) from error
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -137,7 +142,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
     """The tab-separated fields of each non-empty line, exactly `count`; further tabs belong to the last field."""
-    for number, line in enumerate(decoded_lines(path), 1):
+    return split_fields(path, decoded_lines(path), count)
+
+
+def split_fields(path: Path, lines: Iterable[str], count: int, before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The same of lines that `before` others precede."""
+    for number, line in enumerate(lines, before + 1):
         text = line.rstrip("\r\n")
         found = text.split("\t", count - 1)
         if len(found) != count:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyoxigraph import NamedNode, RdfFormat, parse
 
 from emea.formats._columns import LANGUAGE_STRING, GraphColumns, LiteralColumns, Rows
+from emea.formats._fields import cut
 
 BLANK, NEWLINE, QUOTE, BACKSLASH, DOT = (ord(each) for each in ' \n"\\.')
 # What each byte stands for: itself if it may not be in an IRI, otherwise 0; tabs separate as blanks do.
@@ -105,7 +106,7 @@ class Lines:
     def _triples(self) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
         """Heads and after them tails, and relations."""
         place = self._place[self._first[self._links] + np.arange(8)[:, None]]
-        head, relation, tail = self._texts(*place[[0, 1, 3, 4, 6, 7]])
+        head, relation, tail = cut(self._block, place[0] + 1, place[1], place[3] + 1, place[4], place[6] + 1, place[7])
         return pa.concat_arrays([head, tail]).dictionary_encode(), relation.dictionary_encode()
 
     def _literals(self) -> LiteralColumns:
@@ -114,8 +115,9 @@ class Lines:
         quotes = self._quotes()
         before, _ = self._counted(quotes)
         closing = self._place[quotes[before[self._descriptions] + 1]]
-        bounds = [*place[[0, 1, 3, 4, 6]], closing, closing, self._end[self._descriptions]]
-        entity, attribute, value, kind = self._texts(*bounds)
+        names = place[0] + 1, place[1], place[3] + 1, place[4]
+        rest = place[6] + 1, closing, closing + 1, self._end[self._descriptions]
+        entity, attribute, value, kind = cut(self._block, *names, *rest)
         return entity.dictionary_encode(), attribute.dictionary_encode(), _unescaped(value), *_kinds(kind)
 
     def _counted(self, special: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,16 +136,6 @@ class Lines:
         for number in (1, 2, 4, 5):  # nothing between > and the blank, nor between that and what follows
             fits &= place[number] + 1 == place[number + 1]
         return rows[fits], place[:, fits]
-
-    def _texts(self, *bounds: np.ndarray) -> list[pa.Array]:
-        """What is between each two of these bytes, [lines]."""
-        edges = np.stack(bounds, 1)
-        edges[:, ::2] += 1
-        count = max(edges.size - 1, 0)  # texts, each followed by what is between it and the next one
-        buffers = [None, pa.py_buffer(edges), pa.py_buffer(self._block)]
-        every = pa.Array.from_buffers(pa.large_binary(), count, buffers)
-        numbers = (np.arange(part, count, len(bounds)) for part in range(0, len(bounds), 2))
-        return [every.take(pa.array(each)).cast(pa.large_string()) for each in numbers]
 
 
 def _unescaped(values: pa.Array) -> pa.Array:

@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 def sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array]:
     """Sorted names, the rank of each old position among them, and the sorting order."""
     array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
+    if len(array) < 2 or pc.all(pc.less(array[:-1], array[1:])).as_py():  # which is quicker told than done
+        rank = np.arange(len(array))
+        return array, rank, pa.array(rank)
     order = pc.sort_indices(array)
     rank = np.empty(len(array), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(array))

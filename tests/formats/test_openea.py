@@ -1,18 +1,41 @@
 """The OpenEA folder, with everything optional left out in turn."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from small_graphs import link_names, literal_names, triple_names
 
 from emea.contracts import Choice
 from emea.errors import InputError
-from emea.formats.openea import OpenEA
+from emea.formats.openea import OpenEA, _typed
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 FolderOf = Callable[[Mapping[str, str]], Path]
+TYPED_TEXTS = [
+    '"x"^^<a:b>',
+    '"x"@EN-us',
+    '"a "quoted" text"@de',
+    '"x"^^<a:b>"y"^^<a:c>',
+    '""@en',
+    '"x"',
+    '"x"@e_n',
+    '"x"@1',
+    'x"@en',
+    '"x"^^<a b>',
+    '"x"^^<a\u3000b>',
+    '"x"^^<a\x1fb>',
+    '"x"^^<a\x85b>',
+    '"x"^^<>',
+    '"x"^^<é>',
+    '"x"@en ',
+    "",
+    '"',
+    '"x\u2028y"@en',
+]
 GRAPHS = {"rel_triples_1": "a r b\nb r c\n", "rel_triples_2": "x s y\ny s z\n"}
 LINKS = {"ent_links": "a x\nb y\nc z\nlonely w\n"}
 FOLD = {
@@ -106,3 +129,13 @@ def test_other_folders_are_not_detected_and_short_lines_refused(folder_of: Folde
     folder_of({"rel_triples_2": "x s y\n"})
     with pytest.raises(InputError, match="rel_triples_1, line 1: found 2 columns, expected 3"):
         OpenEA().read_task(folder, Choice())
+
+
+@pytest.mark.parametrize("text", TYPED_TEXTS)
+def test_values_are_typed_as_one_by_one(text: str) -> None:
+    typed = re.fullmatch(r'"(.*)"(?:\^\^<([^<>\s]+)>|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))', text)
+    expected = (text, STRING, "")
+    if typed is not None:
+        expected = (typed[1], typed[2] or LANGUAGE_STRING, (typed[3] or "").lower())
+    columns = _typed(pa.array(["plain", text], pa.large_string()))
+    assert tuple(column.to_pylist()[1] for column in columns) == expected

@@ -8,7 +8,9 @@ import pytest
 from small_graphs import literal_names, triple_names
 
 from emea.errors import InputError
-from emea.formats import _files
+from emea.formats import _files, parquet
+from emea.formats._columns import GraphColumns
+from emea.formats._triples import TRIPLE_DEFAULTS, TRIPLE_HEADER, add_row
 from emea.formats.parquet import Parquet
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -86,3 +88,42 @@ def test_few_bytes_with_many_rows_are_refused(tmp_path: Path, monkeypatch: pytes
         InputError, match=r"found 100,000 rows in .* bytes, expected at most 200 times as many bytes of data"
     ):
         Parquet().read_pairs(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("a", "r", "b", "thing"), "row 3: found the kind 'thing', expected entity or literal"),
+        (("a", "", "b", "entity"), "row 3: found the name '', expected a non-empty name"),
+        (("a", "r", "b\tc", "entity"), r"row 3: found the name 'b\\tc', expected a non-empty name"),
+        (("a", "r\n", "b", "literal"), r"row 3: found the name 'r\\n', expected a non-empty name"),
+        (("a", None, "b", "entity"), "row 3: found an empty cell, expected a relation"),
+    ],
+)
+def test_a_wrong_row_is_told_by_its_number(tmp_path: Path, row: tuple[str | None, ...], message: str) -> None:
+    rows = [("a", "r", "b", "entity"), ("a", "q", "", " Literal "), row, ("", "", "", "")]
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    pq.write_table(pa.table(columns, names=["head", "relation", "tail", "kind"]), tmp_path / "graph.parquet")
+    with pytest.raises(InputError, match=message):
+        Parquet().read_graph(tmp_path / "graph.parquet")
+
+
+def test_many_rows_at_once_are_what_they_are_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ["entity", "literal", " ENTITY", "Literal\n", None]
+    languages, datatypes = ["", "EN-us", None, "de"], [None, "", "x:int"]
+    rows = [
+        (f"e{n % 7}", f"r{n % 3}", f"e{n % 5}", kinds[n % 5], datatypes[n % 3], languages[n % 4]) for n in range(200)
+    ]
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    pq.write_table(pa.table(columns, names=list(TRIPLE_HEADER)), tmp_path / "graph.parquet")
+    expected = GraphColumns()
+    for number, row in enumerate(rows, 1):
+        cells = [default if cell is None else cell for cell, default in zip(row, TRIPLE_DEFAULTS, strict=True)]
+        add_row(expected, cells, "graph", number)
+    plain = expected.build()
+    for size in (1, 7, 1000):
+        monkeypatch.setattr(parquet, "BATCH", size)
+        graph = Parquet().read_graph(tmp_path / "graph.parquet")
+        assert graph.entities == plain.entities
+        assert graph.triples.tolist() == plain.triples.tolist()
+        assert graph.literals.to_pylist() == plain.literals.to_pylist()

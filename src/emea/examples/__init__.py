@@ -26,5 +26,5 @@ def read_example(name: str = "world", seeds: int = 50, seed: int = 0) -> tuple[T
     *graphs, truth = example_files(name)
     source, target = (read_graph(path) for path in graphs)
     links = read_pairs(truth, source, target)
-    known, _, others = split(source, target, links, seeds / len(links), seed, validation=0)
+    known, _, others = split(links, seeds / len(links), seed, validation=0)
     return Task(source, target, known, benchmark=True), Reference(others)

@@ -32,9 +32,10 @@ def link_names(pairs: NamePairs, source: Graph, target: Graph) -> Links:
 def absent(pairs: NamePairs, source: Graph, target: Graph) -> list[int]:
     """The sources of the pairs of which a graph lacks an entity; −1 where it is the source."""
     sides = zip(pairs, (source, target), strict=True)
-    ids = [pc.index_in(names, graph.entities).fill_null(-1).to_pylist() for names, graph in sides]
-    rows = zip(*ids, *(names.to_pylist() for names in pairs), strict=True)
-    return [row[0] for row in sorted({*rows}) if min(row[:2]) < 0]
+    columns = [pc.index_in(names, graph.entities).fill_null(-1) for names, graph in sides]
+    lacking = pc.or_(*(pc.less(column, 0) for column in columns))
+    rows = zip(*(column.filter(lacking).to_pylist() for column in (*columns, *pairs)), strict=True)
+    return [row[0] for row in sorted({*rows})]
 
 
 def together(*pairs: NamePairs) -> NamePairs:
@@ -64,18 +65,14 @@ def choose(
         return task, rest
     if choice.ratio is None:
         raise InputError(f"{folder} does not say which of its {len(known):,} links are seeds: give --ratio or --seeds")
-    seeds, validation, others = split(source, target, known, choice.ratio, choice.split)
+    seeds, validation, others = split(known, choice.ratio, choice.split)
     return Task(source, target, seeds, validation), Reference(others, lacking)
 
 
-def split(
-    source: Graph, target: Graph, links: Links, ratio: float, seed: int, *, validation: int = 100
-) -> tuple[Links, Links, Links]:
+def split(links: Links, ratio: float, seed: int, *, validation: int = 100) -> tuple[Links, Links, Links]:
     """Seeds, validation and the rest, which is to be sealed: sort the links by name and shuffle them with `seed`. The
     first share `ratio` becomes the seeds, and the next `validation` links are for validation."""
-    sources = source.entities.take(links.source.numpy()).to_pylist()
-    targets = target.entities.take(links.target.numpy()).to_pylist()
-    order = sorted(range(len(links)), key=lambda row: (sources[row], targets[row]))
+    order = np.lexsort((links.target.numpy(), links.source.numpy())).tolist()  # ids are in the order of names
     random.Random(seed).shuffle(order)
     rows, seeds = torch.tensor(order, dtype=torch.int64), round(ratio * len(links))
     held = seeds + validation

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from emea.data import LITERAL_SCHEMA, Graph
+from emea.order import sort_names
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 LANGUAGE_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+LiteralColumns: TypeAlias = tuple[
+    pa.DictionaryArray, pa.DictionaryArray, pa.Array, pa.DictionaryArray, pa.DictionaryArray
+]
 CHUNK = 1 << 14  # rows held as Python strings before they are packed into Arrow arrays
 
 
@@ -30,8 +34,17 @@ class Rows:
     datatypes: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
 
+    def triples(self) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+        """All heads and after them all tails, and the relations."""
+        return _encode([*self.heads, *self.tails]), _encode(self.relations)
 
-class _Names:
+    def literals(self) -> LiteralColumns:
+        """Entities, attributes, values, datatypes and languages."""
+        names, kinds = (self.described, self.attributes), (self.datatypes, self.languages)
+        return *map(_encode, names), pa.array(self.values, pa.large_string()), *map(_encode, kinds)
+
+
+class DistinctNames:
     """A column of names: each distinct name stored once, and its position for each row."""
 
     def __init__(self) -> None:
@@ -40,12 +53,11 @@ class _Names:
         self._parts: list[pa.DictionaryArray] = []  # not yet merged into the known names
         self._waiting = 0  # names in the parts, including those repeated between parts
 
-    def add(self, names: list[str]) -> None:
+    def add(self, part: pa.DictionaryArray) -> None:
         """Add rows."""
-        part = _encode(names)
         self._parts.append(part)
         self._waiting += len(part.dictionary)
-        if self._waiting > max(CHUNK, len(self._known)):  # so that merging takes time proportional to the rows
+        if self._waiting > max(CHUNK, 2 * len(self._known)):  # so that merging takes time proportional to the rows
             self._merge()
 
     def finish(self) -> tuple[pa.Array, list[np.ndarray]]:
@@ -70,10 +82,10 @@ class GraphColumns:
 
     def __init__(self) -> None:
         self.rows = Rows()
-        self._sizes: list[tuple[int, int]] = []  # number of triples and of literals in each part
-        self._ends = _Names()  # for each part: heads, tails, described entities, then entities without a row
-        self._relations = _Names()
-        self._attributes = _Names()
+        self._of_triples: list[bool] = []  # whether each part is of triples or of literals
+        self._ends = DistinctNames()  # for each part: heads and then tails, or described entities
+        self._relations = DistinctNames()
+        self._attributes = DistinctNames()
         self._values: list[pa.Array] = []
         self._kinds: list[tuple[pa.Array, pa.Array]] = []  # datatype and language
 
@@ -100,12 +112,31 @@ class GraphColumns:
     def pack(self) -> None:
         """Turn the rows so far into Arrow arrays and start again with none."""
         rows, self.rows = self.rows, Rows()
-        self._sizes.append((len(rows.heads), len(rows.values)))
-        self._ends.add([*rows.heads, *rows.tails, *rows.described])
-        self._relations.add(rows.relations)
-        self._attributes.add(rows.attributes)
-        self._values.append(pa.array(rows.values, pa.large_string()))
-        self._kinds.append((_encode(rows.datatypes), _encode(rows.languages)))
+        if rows.heads:
+            self.add_triples(*rows.triples())
+        if rows.values:
+            self.add_literals(*rows.literals())
+
+    def add_triples(self, ends: pa.DictionaryArray, relations: pa.DictionaryArray) -> None:
+        """Add many triples between entities, [rows]: all heads and after them all tails, and the relations."""
+        self._of_triples.append(True)
+        self._ends.add(ends)
+        self._relations.add(relations)
+
+    def add_literals(
+        self,
+        entities: pa.DictionaryArray,
+        attributes: pa.DictionaryArray,
+        values: pa.Array,
+        datatypes: pa.DictionaryArray,
+        languages: pa.DictionaryArray,
+    ) -> None:
+        """Add many triples from entities to literals, [rows]."""
+        self._of_triples.append(False)
+        self._ends.add(entities)
+        self._attributes.add(attributes)
+        self._values.append(values)
+        self._kinds.append((datatypes, languages))
 
     def build(self, rename: Callable[[pa.Array], pa.Array] | None = None) -> Graph:
         """The graph; `rename` replaces the entity names."""
@@ -113,24 +144,26 @@ class GraphColumns:
         entities, ends = self._ends.finish()
         relations, relation_codes = self._relations.finish()
         attributes, attribute_codes = self._attributes.finish()
+        parts = list(zip(ends, self._of_triples, strict=True))
+        heads_and_tails = (codes.reshape(2, -1) for codes, of_triples in parts if of_triples)
         triples = [
-            np.stack([codes[:count], relation, codes[count : 2 * count]])
-            for codes, relation, (count, _) in zip(ends, relation_codes, self._sizes, strict=True)
+            np.stack([head, relation, tail])
+            for (head, tail), relation in zip(heads_and_tails, relation_codes, strict=True)
         ]
-        described = [
-            codes[2 * count : 2 * count + literals] for codes, (count, literals) in zip(ends, self._sizes, strict=True)
-        ]
-        literals = self._literals(np.concatenate(described), np.concatenate(attribute_codes))
-        del ends, relation_codes, attribute_codes, described
+        literals = self._literals([codes for codes, of_triples in parts if not of_triples], attribute_codes)
+        del ends, relation_codes, attribute_codes, parts
         names = entities if rename is None else rename(entities)
         return assemble(names, relations, triples, attributes=attributes, literals=literals)
 
-    def _literals(self, entity: np.ndarray, attribute: np.ndarray) -> pa.Table:
+    def _literals(self, entities: list[np.ndarray], attributes: list[np.ndarray]) -> pa.Table:
+        if not entities:
+            return LITERAL_SCHEMA.empty_table()
         kinds = zip(*self._kinds, strict=True)
         decoded = [pa.chunked_array([part.dictionary_decode() for part in kind]) for kind in kinds]
-        columns = [pa.array(entity, pa.int64()), pa.array(attribute, pa.int64()), pa.chunked_array(self._values)]
+        numbers = [pa.array(np.concatenate(codes), pa.int64()) for codes in (entities, attributes)]
+        columns = [*numbers, pa.chunked_array(self._values), *decoded]
         self._values, self._kinds = [], []
-        return pa.table([*columns, *decoded], schema=LITERAL_SCHEMA)
+        return pa.table(columns, schema=LITERAL_SCHEMA)
 
 
 def assemble(
@@ -148,13 +181,14 @@ def assemble(
     is emptied in the process.
     """
     release()
-    graph = Graph.build(
-        entities, relations, torch.empty(0, 3, dtype=torch.int64), attributes=attributes, literals=literals
-    )
-    order = pc.sort_indices(entities)
+    names, entity_rank, order = sort_names(entities)
+    relation_names, relation_rank, _ = sort_names(relations)
+    if literals is not None:
+        literals = literals.set_column(0, "entity", pa.array(entity_rank[literals["entity"].to_numpy()]))
+    nothing = torch.empty(0, 3, dtype=torch.int64)
+    graph = Graph.build(names, relation_names, nothing, attributes=attributes, literals=literals)
     if aliases is not None:
         graph = replace(graph, aliases=aliases.take(order))
-    entity_rank, relation_rank = _rank(order), _rank(pc.sort_indices(relations))
     release()
     count = len(entities)
     if count * count * len(relations) >= 1 << 63:
@@ -188,13 +222,6 @@ def _decoded(keys: np.ndarray, relations: int, entities: int) -> torch.Tensor:
     np.remainder(rows[:, 0], relations, out=rows[:, 1])
     np.floor_divide(rows[:, 0], relations, out=rows[:, 0])
     return torch.from_numpy(rows)
-
-
-def _rank(order: pa.Array) -> np.ndarray:
-    """The rank of each position in a sorting order."""
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order.to_numpy()] = np.arange(len(order))
-    return rank
 
 
 def release() -> None:

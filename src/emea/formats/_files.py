@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BUFFER = 1 << 20  # native parsers ask for small pieces; a large buffer saves calls back into Python
+BLOCK = 1 << 20  # bytes that are split into lines and fields at a time
 # A compressed file that expands beyond both is treated as a decompression bomb.
 EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200
 LONGEST_FIELD = 1 << 28  # characters in a quoted field
@@ -101,16 +102,35 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
         raise InputError(f"{path} cannot be read: {one_line(str(error))}") from error
 
 
+def line_blocks(file: io.BufferedIOBase) -> Iterator[bytes]:
+    """The bytes of a file in blocks of whole lines."""
+    rest = b""
+    while block := file.read(BLOCK):
+        whole, newline, begun = block.rpartition(b"\n")
+        if newline:
+            yield b"".join((rest, whole, newline))
+            rest = begun
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
 def decoded_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file, with line endings."""
     with open_bytes(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
-                ) from error
+        yield from decoded(path, file)
+
+
+def decoded(path: Path, lines: Iterable[bytes], before: int = 0) -> Iterator[str]:
+    """Lines of a UTF-8 file; `before` lines precede them."""
+    for number, line in enumerate(lines, before + 1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
+            ) from error
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -122,7 +142,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
     """The tab-separated fields of each non-empty line, exactly `count`; further tabs belong to the last field."""
-    for number, line in enumerate(decoded_lines(path), 1):
+    return split_fields(path, decoded_lines(path), count)
+
+
+def split_fields(path: Path, lines: Iterable[str], count: int, before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The same of lines that `before` others precede."""
+    for number, line in enumerate(lines, before + 1):
         text = line.rstrip("\r\n")
         found = text.split("\t", count - 1)
         if len(found) != count:

@@ -56,10 +56,12 @@ def with_values(graph: Graph) -> tuple[Graph, list[str]]:
     is_head = np.zeros(len(graph.entities), dtype=bool)
     is_head[triples[:, 0]] = True
     shapes = pc.unique(_shapes(graph.entities.filter(pa.array(is_head))))
+    tails = triples[np.argsort(triples[:, 1], kind="stable"), 2]
+    counts = np.bincount(triples[:, 1], minlength=len(graph.relations))
     found = [
         relation
-        for relation in range(len(graph.relations))
-        if _leads_to_values(graph, triples[triples[:, 1] == relation, 2], is_head, shapes)
+        for relation, part in zip(range(len(counts)), np.split(tails, np.cumsum(counts)[:-1]), strict=False)
+        if _leads_to_values(graph, part, is_head, shapes)
     ]
     if not found:
         return graph, []

@@ -12,20 +12,22 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, parse
 
 from emea.contracts import Reading
 from emea.data import Graph
 from emea.errors import InputError, SettingsError
-from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns
-from emea.formats._files import suffix
-from emea.formats._quads import RELATIVE, Opened, open_quads
+from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns, Rows
+from emea.formats._files import line_blocks, open_bytes, suffix
+from emea.formats._ntriples import Lines, check_iris
+from emea.formats._quads import RELATIVE, TRIPLE_TERM, Opened, guarded, open_quads, own_iri
 from emea.formats._salvage import salvaged
 from emea.formats._validity import HINT, Skipped, UnreadableError
 
 LISTED = 5  # named graphs that an error lists
 RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives a node written as []
 DATASETS = (".nq", ".trig", ".jsonld")  # suffixes of files with named graphs
+BY_LINE = ".nt"  # of files with a statement in each line
 FORMULAS = ".n3"  # of files with statements that are only quoted
 
 GraphName = NamedNode | BlankNode | DefaultGraph
@@ -33,6 +35,8 @@ GraphName = NamedNode | BlankNode | DefaultGraph
 
 def read_statements(path: Path, reading: Reading) -> Graph:
     """The graph in a file or, if it has several, the chosen one."""
+    if suffix(path) == BY_LINE and (graph := _by_line(path)) is not None:
+        return graph
     try:
         with open_quads(path, reading) as opened:
             return _graph(opened, path, reading)
@@ -42,6 +46,24 @@ def read_statements(path: Path, reading: Reading) -> Graph:
     skipped = Skipped(path)
     graph = _graph(salvaged(path, reading, skipped), path, reading)
     return replace(graph, notes=(*graph.notes, *skipped.notes()))
+
+
+def _by_line(path: Path) -> Graph | None:
+    """The graph in N-Triples, read by the line; None if the parser has to read all of it, or to say what is wrong."""
+    columns, nested = GraphColumns(), 0
+    try:
+        with _collector_paused(), open_bytes(path) as file:
+            for block in line_blocks(file):
+                lines, rows = Lines(block), Rows()
+                nested += lines.others.count(TRIPLE_TERM)
+                guarded(path, nested)
+                described = _unpack(parse(lines.others, RdfFormat.N_TRIPLES, base_iri=own_iri(path)), rows)
+                lines.add_to(columns, rows, described)
+        graph = _built(columns, path)
+        check_iris(graph.entities, graph.relations, graph.attributes)
+    except (SyntaxError, ValueError, _StatementAsNodeError):
+        return None
+    return graph
 
 
 def _graph(opened: Opened, path: Path, reading: Reading) -> Graph:
@@ -68,7 +90,11 @@ def graph_of(quads: Iterator[Quad], path: Path) -> Graph:
             raise UnreadableError(
                 f"{path}: found the triple {error} used as a node, expected an IRI or a blank node"
             ) from error
-        graph = columns.build(rename=_stable_names)
+    return _built(columns, path)
+
+
+def _built(columns: GraphColumns, path: Path) -> Graph:
+    graph = columns.build(rename=_stable_names)
     names = (graph.entities, graph.relations, graph.attributes)
     relative = sum(pc.sum(pc.starts_with(each, RELATIVE)).as_py() or 0 for each in names)
     if not relative:
@@ -120,28 +146,36 @@ class _StatementAsNodeError(Exception):
 
 
 def _collect(quads: Iterator[Quad], columns: GraphColumns) -> None:
-    """Collect the rows in parts. This loop dominates reading time, so it does nothing but unpack and append."""
+    """Collect the rows in parts."""
     while True:
-        rows = columns.rows
-        add_head, add_relation, add_tail = rows.heads.append, rows.relations.append, rows.tails.append
-        add_entity, add_attribute, add_value = rows.described.append, rows.attributes.append, rows.values.append
-        add_datatype, add_language = rows.datatypes.append, rows.languages.append
-        for head, relation, tail, _ in islice(quads, CHUNK):
-            name = head.value if type(head) is NamedNode else _blank(head)
-            if type(tail) is Literal:
-                language = tail.language
-                add_entity(name)
-                add_attribute(relation.value)
-                add_value(tail.value)
-                add_datatype(tail.datatype.value if language is None else LANGUAGE_STRING)
-                add_language(language or "")
-            else:
-                add_head(name)
-                add_relation(relation.value)
-                add_tail(tail.value if type(tail) is NamedNode else _blank(tail))
-        if not rows.heads and not rows.values:
+        _unpack(islice(quads, CHUNK), columns.rows)
+        if not columns.rows.heads and not columns.rows.values:
             return
         columns.pack()
+
+
+def _unpack(quads: Iterable[Quad], rows: Rows) -> list[int]:
+    """Add statements to the rows; says which of them are about literals. This loop dominates reading time, so it does
+    nothing but unpack and append."""
+    described: list[int] = []
+    add_head, add_relation, add_tail = rows.heads.append, rows.relations.append, rows.tails.append
+    add_entity, add_attribute, add_value = rows.described.append, rows.attributes.append, rows.values.append
+    add_datatype, add_language, add_number = rows.datatypes.append, rows.languages.append, described.append
+    for number, (head, relation, tail, _) in enumerate(quads):
+        name = head.value if type(head) is NamedNode else _blank(head)
+        if type(tail) is Literal:
+            language = tail.language
+            add_number(number)
+            add_entity(name)
+            add_attribute(relation.value)
+            add_value(tail.value)
+            add_datatype(tail.datatype.value if language is None else LANGUAGE_STRING)
+            add_language(language or "")
+        else:
+            add_head(name)
+            add_relation(relation.value)
+            add_tail(tail.value if type(tail) is NamedNode else _blank(tail))
+    return described
 
 
 def _blank(node: object) -> str:

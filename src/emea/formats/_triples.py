@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.contracts import Reading
 from emea.data import Graph
@@ -20,6 +21,7 @@ from emea.formats._recognition import LISTED, with_values
 TRIPLE_HEADER = ("head", "relation", "tail", "kind", "datatype", "language")
 TRIPLE_NAMES = {"subject": "head", "predicate": "relation", "object": "tail"}  # other names of columns
 ENTITY, LITERAL = "entity", "literal"
+NO_NAME = rf"^$|{BREAK.pattern}"
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
 
 
@@ -48,19 +50,19 @@ def triples_table(table: pa.Table, place: str | Path) -> Graph:
             listed = ", ".join(table.column_names[:10]) or "none"
             expected = f"exactly one named {name}, or --table rows if its rows are entities"
             raise InputError(f"{place}: found the columns {listed}, expected {expected}")
-    parts: list[Sequence[str]] = []
+    parts: list[pa.Array] = []
     for name, default in zip(TRIPLE_HEADER, TRIPLE_DEFAULTS, strict=True):
         if name not in names:
-            parts.append([default] * table.num_rows)
+            parts.append(_repeated(default, table.num_rows))
             continue
         held = cells(table.column(names.index(name)), f"{place}, column {name}")
         if len(several := np.flatnonzero(np.diff(held.row) == 0)):
             found = f"several values in the column {name}"
             raise InputError(f"{place}, row {held.row[several[0]] + 1}: found {found}, expected one")
-        parts.append(held.single().fill_null(default).to_pylist())
+        parts.append(held.single().fill_null(default))
     columns = GraphColumns()
-    for number, row in enumerate(zip(*parts, strict=True), 1):
-        add_row(columns, row, place, number, unit="row")
+    for start in range(0, table.num_rows, CHUNK):
+        add_rows(columns, [part.slice(start, CHUNK) for part in parts], place, start)
     return recognised(columns.build(), table.column_names, place)
 
 
@@ -92,6 +94,36 @@ def add_row(columns: GraphColumns, row: Sequence[str], path: str | Path, number:
         columns.describe(head, relation, tail, LANGUAGE_STRING, language.lower())
     else:
         columns.describe(head, relation, tail, datatype or STRING)
+
+
+def add_rows(columns: GraphColumns, cells: Sequence[pa.Array], place: str | Path, before: int) -> None:
+    """Add many rows, the columns of TRIPLE_HEADER as text without nulls, at once; `before` rows precede them."""
+    head, relation, tail, kind, datatype, language = (cell.cast(pa.large_string()) for cell in cells)
+    kinds = kind.dictionary_encode()
+    known = pa.array([each.strip().lower() for each in kinds.dictionary.to_pylist()], pa.large_string())
+    related, described = (pc.equal(known, each).take(kinds.indices) for each in (ENTITY, LITERAL))
+    ends = pa.concat_arrays([head.filter(related), tail.filter(related)]).dictionary_encode()
+    entities, attributes = (each.filter(described).dictionary_encode() for each in (head, relation))
+    relations = relation.filter(related).dictionary_encode()
+    names = pa.concat_arrays([each.dictionary for each in (ends, relations, entities, attributes)])
+    if not pc.all(pc.or_(related, described)).as_py() or pc.any(pc.match_substring_regex(names, NO_NAME)).as_py():
+        for number, row in enumerate(zip(*(cell.to_pylist() for cell in cells), strict=True), before + 1):
+            add_row(columns, row, place, number, unit="row")  # which says what is wrong
+        return
+    if len(relations):
+        columns.add_triples(ends, relations)
+    if len(entities):
+        said, kept = language.filter(described), datatype.filter(described)
+        kept = pc.if_else(pc.equal(kept, ""), STRING, kept).cast(pa.large_string())
+        kept = pc.if_else(pc.equal(said, ""), kept, LANGUAGE_STRING).cast(pa.large_string())
+        values = tail.filter(described)
+        columns.add_literals(entities, attributes, values, kept.dictionary_encode(), _lower(said))
+
+
+def _lower(languages: pa.Array) -> pa.DictionaryArray:
+    encoded = languages.dictionary_encode()
+    lower = pa.array([each.lower() for each in encoded.dictionary.to_pylist()], pa.large_string())
+    return lower.take(encoded.indices).dictionary_encode()
 
 
 def row_blocks(graph: Graph) -> Iterator[pa.Table]:

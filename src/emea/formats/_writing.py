@@ -77,12 +77,16 @@ def write_table(file: BinaryIO, header: Sequence[str], columns: Sequence[Column]
 
 def write_lines(file: BinaryIO, columns: Sequence[Column]) -> None:
     """Write the rows of a table, without a header."""
+    file.write(as_lines(columns))
+
+
+def as_lines(columns: Sequence[Column]) -> pa.Buffer | bytes:
+    """The rows of a table as TSV."""
     *others, last = (_text(column) for column in columns)
     tab, end, nothing = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
     lines = pc.binary_join_element_wise(*others, pc.binary_join_element_wise(last, end, nothing), tab)
     # Arrow stores the strings of a column one after another: exactly the bytes to write.
-    if len(lines):
-        file.write(lines.buffers()[2])
+    return lines.buffers()[2] if len(lines) else b""
 
 
 def _text(column: Column) -> pa.Array:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,11 +15,11 @@ from emea.contracts import Choice, TaskReader
 from emea.data import Graph, Reference, Task
 from emea.errors import InputError
 from emea.formats._choice import NamePairs, choose, link_names, together, without
-from emea.formats._columns import CHUNK, assemble, release
+from emea.formats._columns import DistinctNames, assemble, release
+from emea.formats._fields import field_blocks, field_columns
 from emea.formats._files import fields
 
 SEEDS, VALIDATION, REFERENCE, EAKIT = "sup_ent_ids", "val_ent_ids", "ref_ent_ids", "ill_ent_ids"
-CHUNKS = 8  # chunks of ids that are looked up together
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class _Names:
     rows: np.ndarray  # position of each id's name among the distinct names
     distinct: pa.Array
 
-    def positions(self, ids: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, int | None]:
+    def positions(self, ids: pa.Array) -> tuple[np.ndarray, int | None]:
         """The positions of the ids' names, or the first row whose id is unknown."""
         found = pc.index_in(ids, self.ids)
         if found.null_count:
@@ -96,12 +95,11 @@ class DBP15K(TaskReader):
 
 
 def _names(path: Path) -> _Names:
-    chunks = [[_strings([]), _strings([])], *_chunks(fields(path, 2), 2)]
-    ids, names = (pa.concat_arrays(column) for column in zip(*chunks, strict=True))
+    ids, names = (_single(column) for column in field_columns(path, 2))
     if len(pc.unique(ids)) < len(ids):
         _refuse_second_names(path)
     encoded = names.dictionary_encode()
-    del chunks, names
+    del names
     release()
     return _Names(path.name, ids, encoded.indices.to_numpy(), encoded.dictionary)
 
@@ -113,49 +111,51 @@ def _refuse_second_names(path: Path) -> None:
             raise InputError(f"{path}, line {number}: found a second name for the id {identifier}, expected only one")
 
 
-def _blocks(path: Path, count: int) -> Iterator[tuple[int, list[pa.ChunkedArray]]]:
-    """The columns of a file in parts, each with the number of rows before it."""
-    rows, before = fields(path, count), 0
-    while chunks := list(islice(_chunks(rows, count), CHUNKS)):
-        columns = [pa.chunked_array(column) for column in zip(*chunks, strict=True)]
-        yield before, columns
-        before += len(columns[0])
-
-
-def _chunks(rows: Iterator[tuple[int, list[str]]], count: int) -> Iterator[list[pa.Array]]:
-    """The rows as Arrow arrays, in chunks: few rows at a time are Python strings, which take more memory."""
-    while chunk := [row for _, row in islice(rows, CHUNK)]:
-        yield [_strings([row[column] for row in chunk]) for column in range(count)]
-
-
 def _strings(values: list[str]) -> pa.Array:
     return pa.array(values, pa.large_string())
 
 
-def _known_positions(path: Path, before: int, columns: list[pa.ChunkedArray], names: list[_Names]) -> np.ndarray:
-    """The positions [columns, rows] of the ids' names; every id must be known."""
-    found = [each.positions(ids) for ids, each in zip(columns, names, strict=True)]
-    unknown = [(row, column) for column, (_, row) in enumerate(found) if row is not None]
-    if unknown:
-        row, column = min(unknown)
-        line = next(islice((number for number, _ in fields(path, len(names))), before + row, None))
-        place = f"expected one listed in {names[column].file}"
-        raise InputError(f"{path}, line {line}: found the id {columns[column][row]}, {place}")
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks)
+
+
+def _positions(path: Path, names: Sequence[_Names]) -> list[np.ndarray]:
+    """The positions of the names of the ids in a file, in parts [columns, rows]; every id must be known."""
+    columns = [DistinctNames() for _ in names]
+    for block in field_blocks(path, len(names)):
+        for column, texts in zip(columns, block, strict=True):
+            column.add(texts.dictionary_encode())
+    parts: list[list[np.ndarray]] = []
+    for column, each in zip(columns, names, strict=True):
+        ids, codes = column.finish()
+        found, unknown = each.positions(ids)
+        if unknown is not None:
+            raise _unknown(path, names)
+        parts.append([found[part] for part in codes])
     release()
-    return np.stack([positions for positions, _ in found])
+    return [np.stack(part) for part in zip(*parts, strict=True)]
+
+
+def _unknown(path: Path, names: Sequence[_Names]) -> InputError:
+    """The error for the first unknown id in a file."""
+    known = [{*each.ids.to_pylist()} for each in names]
+    for line, row in fields(path, len(names)):
+        for found, ids, each in zip(row, known, names, strict=True):
+            if found not in ids:
+                return InputError(f"{path}, line {line}: found the id {found}, expected one listed in {each.file}")
+    raise AssertionError("the caller has found one")
 
 
 def _graph(folder: Path, number: int, entities: _Names) -> Graph:
     path, relation_path = folder / f"triples_{number}", folder / f"rel_ids_{number}"
     relations = _names(relation_path) if relation_path.is_file() else _unnamed_relations(path)
-    columns = [entities, relations, entities]
-    triples = [_known_positions(path, before, block, columns) for before, block in _blocks(path, 3)]
+    triples = _positions(path, [entities, relations, entities])
     return assemble(entities.distinct, relations.distinct, triples, aliases=entities.aliases())
 
 
 def _unnamed_relations(path: Path) -> _Names:
     """Relations without a rel_ids file: the id is the name."""
-    found = [pc.unique(relations) for _, (_, relations, _) in _blocks(path, 3)] or [_strings([])]
+    found = [pc.unique(relations) for _, relations, _ in field_blocks(path, 3)] or [_strings([])]
     ids = pc.unique(pa.concat_arrays(found))
     return _Names(path.name, ids, np.arange(len(ids)), ids)
 
@@ -178,8 +178,7 @@ def _known(folder: Path, source_names: _Names, target_names: _Names) -> _Known:
 
 def _pairs(path: Path, source_names: _Names, target_names: _Names) -> NamePairs:
     names = [source_names, target_names]
-    blocks = [_known_positions(path, before, block, names) for before, block in _blocks(path, 2)]
-    source, target = np.concatenate([np.empty((2, 0), dtype=np.int64), *blocks], axis=1)
+    source, target = np.concatenate([np.empty((2, 0), dtype=np.int64), *_positions(path, names)], axis=1)
     return source_names.distinct.take(source), target_names.distinct.take(target)
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.contracts import Choice, TaskReader
 from emea.data import Graph, Reference, Task
 from emea.errors import InputError
 from emea.formats._choice import NamePairs, absent, choose, link_names
-from emea.formats._columns import LANGUAGE_STRING, GraphColumns
-from emea.formats._files import fields
+from emea.formats._columns import LANGUAGE_STRING, STRING, GraphColumns
+from emea.formats._fields import field_blocks, field_columns
 
 FOLDS = "721_5fold"
 PARTS = ("train_links", "valid_links", "test_links")
-TYPED = re.compile(r'"(?P<value>.*)"(?:\^\^<(?P<datatype>[^<>\s]+)>|@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*))')
+DATATYPE, LANGUAGE = r"(?P<datatype>[^<>\s\pZ\x0b\x1c-\x1f\x{85}]+)", "(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)"
+TYPED = rf'^"(?P<value>.*)"(?:\^\^<{DATATYPE}>|@{LANGUAGE})$'
 
 
 class OpenEA(TaskReader):
@@ -57,29 +58,29 @@ def _fold(folder: Path, fold: int) -> Path:
 
 
 def _pairs(path: Path | None) -> NamePairs:
-    rows = [] if path is None else [row for _, row in fields(path, 2)]
-    source, target = (pa.array([row[side] for row in rows], pa.large_string()) for side in (0, 1))
+    if path is None:
+        return pa.array([], pa.large_string()), pa.array([], pa.large_string())
+    source, target = (pa.concat_arrays(column.chunks) for column in field_columns(path, 2))
     return source, target
 
 
 def _graph(folder: Path, number: int) -> Graph:
     """One graph. Links do not belong to it: entities that occur in nothing else are left out."""
     columns = GraphColumns()
-    for _, (head, relation, tail) in fields(folder / f"rel_triples_{number}", 3):
-        columns.relate(head, relation, tail)
+    for head, relation, tail in field_blocks(folder / f"rel_triples_{number}", 3):
+        columns.add_triples(pa.concat_arrays([head, tail]).dictionary_encode(), relation.dictionary_encode())
     attributes = folder / f"attr_triples_{number}"
     if attributes.is_file():
-        for _, (entity, attribute, text) in fields(attributes, 3):
-            _describe(columns, entity, attribute, text)
+        for entity, attribute, text in field_blocks(attributes, 3):
+            columns.add_literals(entity.dictionary_encode(), attribute.dictionary_encode(), *_typed(text))
     return columns.build()
 
 
-def _describe(columns: GraphColumns, entity: str, attribute: str, text: str) -> None:
-    """Add a value, as a literal with a datatype or language if it is written as one."""
-    typed = TYPED.fullmatch(text)
-    if typed is None:
-        columns.describe(entity, attribute, text)
-    elif typed["language"]:
-        columns.describe(entity, attribute, typed["value"], LANGUAGE_STRING, typed["language"].lower())
-    else:
-        columns.describe(entity, attribute, typed["value"], typed["datatype"])
+def _typed(texts: pa.Array) -> tuple[pa.Array, pa.DictionaryArray, pa.DictionaryArray]:
+    """Values, datatypes and languages, where a text may be written as a literal with a datatype or a language."""
+    value, datatype, language = pc.extract_regex(texts, TYPED).flatten()
+    plain, spoken = value.is_null(), pc.greater(pc.utf8_length(language), 0)
+    kind = pc.if_else(spoken, LANGUAGE_STRING, datatype).cast(pa.large_string())
+    columns = pc.if_else(plain, STRING, kind), pc.if_else(plain, "", pc.ascii_lower(language))
+    datatypes, languages = (column.cast(pa.large_string()).dictionary_encode() for column in columns)
+    return pc.if_else(plain, texts, value), datatypes, languages

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
@@ -21,7 +22,7 @@ from emea.formats._triples import (
     TRIPLE_DEFAULTS,
     TRIPLE_HEADER,
     TRIPLE_NAMES,
-    add_row,
+    add_rows,
     are_triples,
     needed_header,
     recognised,
@@ -59,14 +60,14 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter)
         """The graph in the columns head, relation and tail, where the column kind marks literals; or, with other
         columns, the graph whose entities are the rows."""
         columns = GraphColumns()
-        types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
         with _open(path) as file:
             names = file.schema_arrow.names
             if not are_triples(names, reading):
                 return rows_graph({path.name.partition(".")[0]: _whole(file)}, path, reading)
             defaults = (*NO_DEFAULT, *TRIPLE_DEFAULTS[3:])
-            for number, row in _rows(file, path, types, defaults, required=3, aliases=TRIPLE_NAMES):
-                add_row(columns, row, path, number, unit="row")
+            types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
+            for before, cells in _blocks(file, path, types, defaults, required=3, aliases=TRIPLE_NAMES):
+                add_rows(columns, cells, path, before)
         return recognised(columns.build(), names, path)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
@@ -151,26 +152,37 @@ def _rows(
     aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The numbered rows, with one cell for each named column, or its default if the column or the value is missing."""
+    for before, cells in _blocks(file, path, types, defaults, required=required, aliases=aliases):
+        yield from enumerate(zip(*(column.to_pylist() for column in cells), strict=True), before + 1)
+
+
+def _blocks(
+    file: pq.ParquetFile,
+    path: Path,
+    types: dict[str, pa.DataType],
+    defaults: Sequence[object],
+    *,
+    required: int,
+    aliases: Mapping[str, str],
+) -> Iterator[tuple[int, list[pa.Array]]]:
+    """The named columns in blocks, each with the number of rows before it; a missing column or value is its default."""
     found = usual_names(file.schema_arrow.names, aliases)
     for name in list(types)[:required]:
         if found.count(name) != 1:
             listed = ", ".join(file.schema_arrow.names[:10]) or "none"
             raise InputError(f"{path}: found the columns {listed}, expected exactly one named {name}")
-    number = 0
+    before = 0
     for batch in file.iter_batches(BATCH, use_threads=False):
         batch.validate(full=True)
         cells = []
         for (name, data_type), default in zip(types.items(), defaults, strict=True):
-            values = batch.column(found.index(name)).cast(data_type).to_pylist() if name in found else None
-            cells.append([default] * batch.num_rows if values is None else [_or(value, default) for value in values])
-        for row in zip(*cells, strict=True):
-            number += 1
-            if None in row[:required]:
-                raise InputError(
-                    f"{path}, row {number}: found an empty cell, expected a {list(types)[row.index(None)]}"
-                )
-            yield number, row
-
-
-def _or(value: object, default: object) -> object:
-    return default if value is None else value
+            filled = pa.scalar(default, data_type)
+            column = batch.column(found.index(name)).cast(data_type) if name in found else None
+            cells.append(pa.repeat(filled, batch.num_rows) if column is None else pc.coalesce(column, filled))
+        lacking = [(pc.index(cell.is_null(), True).as_py(), name) for cell, name in zip(cells, types, strict=True)]
+        lacking = [each for each in lacking[:required] if each[0] >= 0]
+        if lacking:
+            row, name = min(lacking, key=lambda each: each[0])
+            raise InputError(f"{path}, row {before + row + 1}: found an empty cell, expected a {name}")
+        yield before, cells
+        before += batch.num_rows

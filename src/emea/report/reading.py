@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
 from emea.errors import InputError
+from emea.runs.folder import written_table
+from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
 NUMBERS = ("confidence", "similarity", "probability", "source_in_target", "target_in_source", "triples")
@@ -49,7 +50,7 @@ class FinishedRun:
             _read_json(folder / "summary.json") or {},
             _read_rounds(folder),
             read_columns(folder / "relations.tsv"),
-            read_columns(folder / "unlinked.tsv"),
+            read_columns(written_table(folder, "unlinked")),
             _read_json(folder / "metrics.json"),
         )
 
@@ -82,14 +83,8 @@ def read_columns(path: Path) -> pa.Table | None:
     """A table of a run folder; texts are never null. None if there is no such file."""
     if not path.exists():
         return None
-    with path.open(encoding="utf-8") as file:
-        header = file.readline().rstrip("\n").split("\t")
-    types = {name: pa.float64() if name in NUMBERS else pa.large_string() for name in header}
-    return pyarrow.csv.read_csv(
-        path,
-        parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
-        convert_options=pyarrow.csv.ConvertOptions(column_types=types),
-    )
+    types = {name: pa.float64() if name in NUMBERS else pa.large_string() for name in column_names(path)}
+    return read_whole(path, types)
 
 
 def _complete(links: pa.Table) -> pa.Table:

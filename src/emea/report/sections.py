@@ -15,6 +15,7 @@ from emea.report.graphs import UNTYPED, Graphs, described
 from emea.report.markup import Content, h, label, named, table
 from emea.report.reading import FinishedRun
 from emea.report.reasons import grouped
+from emea.runs.folder import written_table
 
 CUTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 DOUBTFUL = 0.8  # confidence below which a link should be looked at
@@ -229,8 +230,8 @@ def unlinked(run: FinishedRun, found: Graphs | str) -> Element:
     """What was left without a counterpart and why, by type."""
     told = run.unlinked
     if told is None:
-        return section("unlinked", "Left without a link", h("p", "The folder has no unlinked.tsv.", class_="missing"))
-    reasons = grouped(told["why"])
+        return section("unlinked", "Left without a link", h("p", "The folder has no table of them.", class_="missing"))
+    reasons, file = grouped(told["why"]), written_table(run.folder, "unlinked").name
     counts = Counter(reasons).most_common()
     known = zip(told["source"].to_pylist(), told["source_label"].to_pylist(), strict=True)
     examples = dict(reversed(list(zip(reasons, known, strict=True))))
@@ -241,7 +242,7 @@ def unlinked(run: FinishedRun, found: Graphs | str) -> Element:
     parts: list[Content] = [
         h(
             "p",
-            f"{told.num_rows:,} sources that may be linked are not; each is in unlinked.tsv with its best candidate.",
+            f"{told.num_rows:,} sources that may be linked are not; each is in {file} with its best candidate.",
         ),
         table(("why", "for example", "sources"), rows, "Why sources have no link", numbers=1),
     ]

@@ -20,6 +20,7 @@ from emea.errors import EmeaError, InputError
 from emea.report.reading import FinishedRun, read_columns
 from emea.review.decision import Decision
 from emea.review.tables import CANDIDATES, Ranked, numbers, plain_entity, search, surest, texts, unlinked_sources
+from emea.runs.folder import written_table
 
 if TYPE_CHECKING:
     from emea.data import Task
@@ -89,7 +90,7 @@ class Reviewed:
                 explainer = _explainer(self.run, task if prepared is None else prepared)
             except (EmeaError, LookupError) as error:  # a file of an older version lacks something
                 self.notes = (*self.notes, f"links are not explained: {error}")
-                self._candidates = Ranked.read(self.run.folder / "candidates.tsv", self.names["source"])
+                self._candidates = Ranked.read(written_table(self.run.folder, "candidates"), self.names["source"])
         if isinstance(task, str):
             self.notes = (*self.notes, f"neighbours and values are not shown: {task}")
         else:

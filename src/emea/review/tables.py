@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
+
+from emea.runs.tables import read_blocks
 
 CANDIDATES = 6  # of a source that are shown
 FOUND = 20  # entities that a search shows
@@ -74,7 +75,7 @@ def unlinked_sources(table: pa.Table) -> pa.Table:
 
 
 class Ranked:
-    """The best candidates of each card, as candidates.tsv has them."""
+    """The best candidates of each card, as the run's table of candidates has them."""
 
     def __init__(self, start: np.ndarray, count: np.ndarray, targets: pa.Array) -> None:
         self._start, self._count, self._targets = start, count, targets
@@ -86,15 +87,10 @@ class Ranked:
             return None
         types = {"source": pa.large_string(), "rank": pa.int64(), "target": pa.large_string()}
         cards, targets = [], []
-        with pyarrow.csv.open_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types)),
-        ) as blocks:
-            for block in blocks:
-                kept = block.filter(pc.less_equal(block["rank"], CANDIDATES))
-                cards.append(pc.index_in(kept["source"], sources).fill_null(len(sources)).to_numpy())
-                targets.append(kept["target"])
+        for block in read_blocks(path, types):
+            kept = block.filter(pc.less_equal(block["rank"], CANDIDATES))
+            cards.append(pc.index_in(kept["source"], sources).fill_null(len(sources)).to_numpy())
+            targets.append(kept["target"])
         card = np.concatenate([np.zeros(0, dtype=np.int32), *cards])
         start, count = np.zeros(len(sources) + 1, dtype=np.int64), np.bincount(card, minlength=len(sources) + 1)
         first = np.flatnonzero(np.diff(card, prepend=-1))  # those of a source stand together

@@ -15,6 +15,7 @@ FILES = (
     "evidence/unnamed.py",
     "formats/_choice.py",
     "formats/_columns.py",
+    "formats/_fields.py",
     "formats/_files.py",
     "formats/dbp15k.py",
     "formats/openea.py",

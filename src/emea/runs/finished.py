@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import torch
 from torch import Tensor
 
@@ -19,6 +18,8 @@ from emea.contracts import Choice
 from emea.data import Alignment, Links, Reference
 from emea.errors import InputError
 from emea.formats import read_pair_names, read_task
+from emea.runs.folder import written_table
+from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
 TYPES = {  # of the columns that are read
@@ -34,9 +35,8 @@ def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Me
     if not (folder / "settings.toml").exists():
         raise InputError(f"{folder} is not a run folder: it has no settings.toml")
     described = read_config(folder / "settings.toml", "run")
-    alignment, candidates, seeds = (
-        _read_table(folder / f"{name}.tsv") for name in ("alignment", "candidates", "seeds")
-    )
+    paths = (folder / "alignment.tsv", written_table(folder, "candidates"), folder / "seeds.tsv")
+    alignment, candidates, seeds = map(_read_table, paths)
     given = [seeds, *(_read_table(path) for path in folder.glob("validation.tsv"))]
     known = _named(_counted(read_pair_names(reference)), described)
     tables = (alignment, candidates, *given, known)
@@ -83,12 +83,8 @@ def _refuse_unfit(links: Links, source: _Ids, target: _Ids, tables: list[pa.Tabl
 def _read_table(path: Path) -> pa.Table:
     if not path.exists():
         raise InputError(f"{path} does not exist; expected the files of a finished run")
-    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
-    # Labels, which look like numbers or dates in some rows, are not read.
-    with path.open(encoding="utf-8") as file:
-        header = file.readline().rstrip("\n").split("\t")
-    convert = pyarrow.csv.ConvertOptions(column_types=TYPES, include_columns=[name for name in TYPES if name in header])
-    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
+    held = column_names(path)  # labels are not read
+    return read_whole(path, {name: kind for name, kind in TYPES.items() if name in held})
 
 
 def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:

@@ -31,9 +31,11 @@ RESULTS = {  # what a finished run leaves, and what it is
     "alignment.parquet": "the same as Parquet",
     REVIEW: "the same to decide on, the most doubtful first",
     "unlinked.tsv": "the sources without a link, and why",
+    "unlinked.parquet": "the sources without a link, and why",
     "relations.tsv": "which relations are contained in which",
     "relations.sssom.tsv": "the likely ones as SSSOM",
     "candidates.tsv": "the most probable counterparts of each source",
+    "candidates.parquet": "the most probable counterparts of each source",
     GROUNDS: "what confidence was computed from, for `emea explain`",
     "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
@@ -46,9 +48,20 @@ RECORDS = {  # what a run writes as it goes on
 CHECKPOINT = "checkpoint.safetensors"
 
 
+def table_to_write(folder: Path, name: str, formats: Iterable[str]) -> Path:
+    """Where a run with these formats writes its candidates or unlinked sources: as Parquet if that is among them."""
+    return folder / f"{name}.{'parquet' if 'parquet' in formats else 'tsv'}"
+
+
+def written_table(folder: Path, name: str) -> Path:
+    """Where a run has written its candidates or unlinked sources."""
+    packed = folder / f"{name}.parquet"
+    return packed if packed.exists() else folder / f"{name}.tsv"
+
+
 def finished(folder: Path) -> bool:
     """Whether a folder holds a run with all its results."""
-    return (folder / "candidates.tsv").exists() and not (folder / CHECKPOINT).exists()
+    return written_table(folder, "candidates").exists() and not (folder / CHECKPOINT).exists()
 
 
 def check_formats(formats: Iterable[str]) -> None:

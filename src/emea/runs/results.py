@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +22,26 @@ from emea.formats.oaei import OAEI
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
-from emea.formats.table import Table, write_columns
+from emea.formats.table import Table
 from emea.kernels.segments import segment_rank
 from emea.method.rounds import Outcome
 from emea.runs.explaining import Explainer
-from emea.runs.folder import ALIGNMENTS, REVIEW
+from emea.runs.folder import ALIGNMENTS, REVIEW, table_to_write
 from emea.runs.inputs import Inputs
 from emea.runs.kept import keep
+from emea.runs.tables import write_blocks
 from emea.runs.unlinked import at_rows, best_rows, unlinked
 
-CANDIDATE_COLUMNS = ("source", "rank", "target", "similarity", "probability")
+CANDIDATE_SCHEMA = pa.schema(
+    {
+        "source": pa.large_string(),
+        "rank": pa.int64(),
+        "target": pa.large_string(),
+        "similarity": pa.float32(),
+        "probability": pa.float32(),
+    }
+)
+BLOCK = 1 << 18  # candidates written at a time
 REVIEW_COLUMNS = (  # what to look at first; ids, which are long, last
     "decision",
     "source_label",
@@ -59,12 +71,13 @@ def write_result(outcome: Outcome, folder: Path, inputs: Inputs) -> None:
     for name in dict.fromkeys(inputs.formats):
         _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
     write_review(found, outcome, folder / REVIEW)
-    _write(unlinked(outcome), folder / "unlinked.tsv")
+    _write(unlinked(outcome), table_to_write(folder, "unlinked", inputs.formats))
     relations = relation_links(outcome)
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
     keep(outcome, folder)
-    write_candidates(outcome.counterparts, task, folder / "candidates.tsv", inputs.top_k)
+    candidates = table_to_write(folder, "candidates", inputs.formats)
+    write_candidates(outcome.counterparts, task, candidates, inputs.top_k)
 
 
 def _write_alignment(links: Alignment, task: Task, path: Path, name: str, measured: str | None) -> None:
@@ -99,17 +112,27 @@ def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
 
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
     """The most probable counterparts of each source with similarity and probability; ties share a rank."""
+    write_blocks(path, CANDIDATE_SCHEMA, _candidate_blocks(counterparts, task, top_k))
+
+
+def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Iterator[pa.Table]:
+    """Tables of some sources each, with all their candidates that are kept."""
     pairs = counterparts.candidates
-    source, target, probability, cosine = (
-        column.cpu() for column in (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)
-    )
-    rank = segment_rank(source, pairs.sources, probability) + 1
-    kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
-    kept = kept[torch.argsort(rank[kept], stable=True)]
-    kept = kept[torch.argsort(source[kept], stable=True)]
-    source_names, target_names = task.names(Links.build(source[kept], target[kept]))
-    columns = [source_names, rank[kept], target_names, cosine[kept], probability[kept]]
-    write_columns(path, CANDIDATE_COLUMNS, columns)
+    every = [column.cpu() for column in (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)]
+    if not bool((every[0].diff() >= 0).all()):
+        order = torch.argsort(every[0], stable=True)
+        every = [column[order] for column in every]
+    cuts = every[0][torch.arange(BLOCK, len(pairs), BLOCK)]  # a block ends where a source does
+    ends = [*torch.unique(torch.searchsorted(every[0], cuts)).tolist(), len(pairs)]
+    for start, end in pairwise([0, *ends]):
+        source, target, probability, cosine = (column[start:end] for column in every)
+        first = int(source[0]) if end > start else 0
+        rank = segment_rank(source - first, int(source[-1]) - first + 1 if end > start else 0, probability) + 1
+        kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
+        kept = kept[torch.argsort((source[kept] << 32) + rank[kept], stable=True)]
+        names = task.names(Links.build(source[kept], target[kept]))
+        columns = [names[0], rank[kept].numpy(), names[1], cosine[kept].numpy(), probability[kept].numpy()]
+        yield pa.table(columns, schema=CANDIDATE_SCHEMA)
 
 
 def _with_seeds(links: Alignment, seeds: Links) -> Alignment:
@@ -130,4 +153,4 @@ def _are_iris(graph: Graph) -> Tensor:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    write_columns(path, table.column_names, table.columns)
+    write_blocks(path, table.schema, [table])

@@ -201,3 +201,13 @@ def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     done = command("decisions", "run", "--export", "a.tsv", "--import", "anna.sssom.tsv", folder=tmp_path, code=2)
     assert "expected one of them" in " ".join(done.stderr.split())
     assert folder.exists()
+
+
+def test_to_look_at_a_run_that_nobody_reviewed_leaves_nothing_in_it(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    before = sorted(path.name for path in folder.iterdir())
+    assert "0 of 15 sources decided" in command("decisions", "run", folder=tmp_path).stdout
+    done = command("decisions", "run", "--export", "out.tsv", folder=tmp_path)
+    assert "0 decisions written to out.tsv" in done.stdout
+    assert len((tmp_path / "out.tsv").read_text(encoding="utf-8").splitlines()) == 1  # the names of the columns
+    assert sorted(path.name for path in folder.iterdir()) == before

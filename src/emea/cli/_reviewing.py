@@ -88,7 +88,7 @@ def decisions(
         raise SettingsError("found both --export and --import, expected one of them")
     reviewed = Reviewed.open(folder)
     theirs = [each for path in sources or () for each in read(path)]
-    held = Decisions.open(folder / FILE)
+    held = Decisions.open(folder / FILE) if sources else Decisions.read(folder / FILE)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
         tell(f"{_counted(added, 'decision')} taken in")

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.errors import InputError
-from emea.formats._decided import decided_in, holding, read_database
-from emea.review.decisions import NO, NONE, UNSURE, VERDICTS, YES, Decision, Decisions
+from emea.formats._decided import decided_in, read_database
+from emea.review.decisions import Decision, Decisions
+from emea.verdicts import NO, NONE, UNSURE, VERDICTS, YES, holding
 
 
 @pytest.fixture

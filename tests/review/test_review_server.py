@@ -301,9 +301,10 @@ def test_nobody_waits_for_another_ones_explanation(
 
 
 def test_decisions_that_another_process_makes_are_seen(serving: Serving, person: Person) -> None:
-    from emea.review.decisions import FILE, Decision, Decisions
+    from emea.review.decisions import Decision, Decisions
+    from emea.verdicts import DATABASE
 
-    other = Decisions.open(serving.desk.folder / FILE)
+    other = Decisions.open(serving.desk.folder / DATABASE)
     other.import_(
         [Decision(name("source", number), "", "none", who="eve") for number in range(LINKS, LINKS + UNLINKED)]
     )

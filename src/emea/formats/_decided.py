@@ -4,61 +4,30 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from emea.errors import InputError, InputWarning
 from emea.formats._files import one_line
 from emea.formats._pairs import PairColumns
+from emea.verdicts import DATABASE, YES, holding
 
-DATABASE = "decisions.sqlite"  # of the review page
 DECISIONS = (DATABASE, "decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
-YES, NO = "yes", "no"
 EVENTS = """
     SELECT source, coalesce(target, ''), verdict FROM events
     WHERE kind <> 'undo' AND step NOT IN (SELECT undoes FROM events WHERE undoes IS NOT NULL) ORDER BY id
 """
 
 
-class Answer(Protocol):
-    """What a person said about a source, as far as it matters for what holds."""
-
-    @property
-    def target(self) -> str:
-        """Empty if there is none."""
-
-    @property
-    def verdict(self) -> str:
-        """Yes, no, none or unsure."""
-
-
-Said = TypeVar("Said", bound=Answer)
-
-
 class Event(NamedTuple):
     """A decision as the database has it."""
 
     source: str
-    target: str
+    target: str  # empty if there is none
     verdict: str
-
-
-def holding(history: Iterable[Said]) -> list[Said]:
-    """What holds of decisions about one source, given in their order: the last answer, and every pair that was rejected
-    and not taken up again.
-
-    >>> [each.verdict for each in holding([Event("a", "x", "no"), Event("a", "y", "yes"), Event("a", "", "none")])]
-    ['no', 'none']
-    """
-    kept: list[Said] = []
-    for later in history:
-        kept = [each for each in kept if each.target != later.target and NO in {each.verdict, later.verdict}]
-        kept.append(later)
-    return kept
 
 
 def decided_in(path: Path) -> Path:

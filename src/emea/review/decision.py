@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from emea.errors import InputError
-from emea.formats._decided import holding
-
-YES, NO, NONE, UNSURE = VERDICTS = ("yes", "no", "none", "unsure")
+from emea.verdicts import NO, NONE, VERDICTS, YES, holding
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from sys import intern
 from typing import Any
 
 from emea.errors import InputError
-from emea.formats._decided import DATABASE, holding
-from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision, answer
+from emea.review.decision import Decision, answer
+from emea.verdicts import NO, NONE, UNSURE, VERDICTS, YES, holding
 
-FILE = DATABASE  # in the folder of a run
 DECIDE, UNDO, IMPORT = "decide", "undo", "import"
 VERSION = 1  # of the table
 SCHEMA = f"""

@@ -19,6 +19,7 @@ from emea.analysis.shapley import coalitions, shapley
 from emea.data import Graph
 from emea.errors import InputError
 from emea.examples import read_example
+from emea.formats._labels import last_parts
 from emea.method.grounds import Grounds
 from emea.rules.disagreement import Disagreement, DisagreementSettings
 from emea.rules.paris import PARIS, PARISSettings
@@ -81,6 +82,26 @@ def test_the_bars_of_every_link_add_up_to_its_log_odds(structural: emea.Result) 
         told = bars.of(source, target)
         assert told.base + sum(told.groups.values()) == pytest.approx(logit(confidence), abs=1e-6)
         assert list(told.groups) == ["encoder", "paris", "none", "rivals", "calibration"]
+
+
+def test_relations_lead_where_an_explanation_says(structural: emea.Result) -> None:
+    task, links, seen = structural.outcome.prepared.given, structural.alignment, set()
+    triples = []
+    for graph in (task.source, task.target):
+        names, relations = graph.entities.to_pylist(), last_parts(graph.relations).to_pylist()
+        triples.append({(names[head], relations[each], names[tail]) for head, each, tail in graph.triples.tolist()})
+    explainer = Explainer.of(structural.outcome)
+    for source, target in zip(links.source.tolist()[::5], links.target.tolist()[::5], strict=True):
+        told = explainer.explain(task.source.entities[source].as_py(), task.target.entities[target].as_py())
+        for part in (part for group in told.groups for part in group.parts):
+            assert part.source_neighbour is not None and part.target_neighbour is not None  # noqa: PT018
+            for known, entity, relation, near, back in (
+                (triples[0], told.source, part.source_relation, part.source_neighbour.name, part.inverse),
+                (triples[1], told.target, part.target_relation, part.target_neighbour.name, part.target_inverse),
+            ):
+                assert ((near, relation, entity) if back else (entity, relation, near)) in known
+            seen.add((part.inverse, part.target_inverse))
+    assert seen >= {(False, False), (True, True)}
 
 
 @pytest.mark.parametrize("cardinality", ["many-to-one", "one-to-many", "many-to-many"])

@@ -13,6 +13,7 @@ GROUND = (
     "contracts",
     "data",
     "order",
+    "verdicts",
     "errors",
 )  # the only files beside folders, highest first
 FLOORS = [  # of folders, from the top

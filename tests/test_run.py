@@ -462,6 +462,11 @@ def test_importing_the_package_changes_nothing_and_loads_little() -> None:
     assert printed.stdout.strip() == "[]"
 
 
+def test_the_review_page_starts_without_torch() -> None:
+    program = "import sys, emea.review.server; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

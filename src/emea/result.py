@@ -157,10 +157,10 @@ class Result:
     def review(self, folder: str | Path, *, port: int | None = None, browser: bool = True) -> Serving:
         """Open a page on which to decide on the links: they are saved to a folder, where decisions are kept. It is
         served until its `stop()` is called or the program ends."""
-        from emea.review.decisions import FILE
         from emea.review.server import serve
+        from emea.verdicts import DATABASE
 
-        if (Path(folder) / FILE).exists():
+        if (Path(folder) / DATABASE).exists():
             raise SettingsError(f"{folder} holds decisions on a run; expected another folder, or emea review {folder}")
         self.save(folder)
         explainer = None if self.outcome.grounds is None else self._explainer("")

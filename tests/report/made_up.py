@@ -8,22 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from emea.analysis.explanation import TITLES
+from run_files import ALIGNMENT, SETTINGS
 
 KINDS = ("City", "Country", "Person|Politician", "")
-HEAD = "source\ttarget\tconfidence\tsimilarity\tsource_label\ttarget_label\tsource_type\ttarget_type\tcardinality"
-SETTINGS = """
-method = "emea"
-seed = 0
-[evidence]
-kind = "all"
-[matching]
-minimum = 0.5
-[run]
-source = "/nowhere/ours.ttl"
-target = "/nowhere/theirs.ttl"
-sources = {sources}
-targets = {targets}
-"""
 Row = tuple[str, str, float, str, str, str]  # source, target, confidence, their labels, type
 
 
@@ -45,9 +32,10 @@ def write_run(folder: Path, links: Sequence[Row], *, doubt: str | None = None) -
     """The files of a finished run with these links."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{s}\t{t}\t{c:.6g}\t0.8\t{a}\t{b}\t{kind}\t{kind}\t1:1" for s, t, c, a, b, kind in links]
-    (folder / "alignment.tsv").write_text("\n".join([HEAD, *lines]) + "\n", encoding="utf-8")
-    sizes = {"sources": len(links) + 3, "targets": len(links) + 9}
-    (folder / "settings.toml").write_text(SETTINGS.format(**sizes), encoding="utf-8")
+    (folder / "alignment.tsv").write_text("\n".join([ALIGNMENT, *lines]) + "\n", encoding="utf-8")
+    given = {"source": "/nowhere/ours.ttl", "target": "/nowhere/theirs.ttl"}
+    settings = SETTINGS.format(**given, sources=len(links) + 3, targets=len(links) + 9)
+    (folder / "settings.toml").write_text(settings, encoding="utf-8")
     told = {"links": len(links), "expected precision": 0.9, "absence": None, "doubt": doubt}
     (folder / "summary.json").write_text(json.dumps(told))
     (folder / "rounds.jsonl").write_text(
@@ -78,13 +66,14 @@ def explanation(link: Row) -> dict[str, Any]:
     odds = math.log(confidence / (1 - confidence))
     neighbours = [
         {
-            "text": "both have the capital Paris/Paris (.98), relation capitale ⊆ capital (.93)",
+            "text": "in both: capitale / inverse of isCapitalOf → Paris (.98), relations alike .93",
             "log_odds": 2.0,
             "source_neighbour": {"name": "http://source.example/Paris", "label": "Paris, capitale"},
             "target_neighbour": {"name": "http://target.example/Q90", "label": "Paris"},
             "source_relation": "http://source.example/capitale",
-            "target_relation": "http://target.example/capital",
+            "target_relation": "http://target.example/isCapitalOf",
             "inverse": False,
+            "target_inverse": True,
             "belief": 0.98,
         },
         {

@@ -115,7 +115,11 @@ def test_a_card_opens_by_keyboard(opened: Open, small: Path) -> None:
     confidence = float((card.locator("header p").text_content() or "").split()[1])
     assert total == pytest.approx(math.log(confidence / (1 - confidence)), abs=0.02)
     assert card.locator("line.for").count() == 1  # joins the neighbours that are taken for the same
-    assert "no match" in (card.get_by_role("table", name="Neighbours").text_content() or "")
+    near = card.get_by_role("table", name="Neighbours").text_content() or ""
+    assert "no match" in near
+    assert "inverse of airport" in near  # of the source
+    assert "inverse of isCapitalOf" in near  # of the target, whatever that of the source is
+    assert "inverse of capitale" not in near
     assert card.get_by_role("table", name="runner-up").locator("tr.total").text_content() is not None
     assert confidence == confidences(page)[1]
     page.keyboard.press("Escape")

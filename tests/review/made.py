@@ -4,19 +4,8 @@ import json
 import random
 from pathlib import Path
 
-SETTINGS = """method = "emea"
-seed = 0
-[evidence]
-kind = "all"
-[matching]
-minimum = 0.5
-[run]
-source = "{source}"
-target = "{target}"
-sources = {sources}
-targets = {targets}
-"""
-HEAD = "source\ttarget\tconfidence\tsimilarity\tsource_label\ttarget_label\tsource_type\ttarget_type\tcardinality"
+from run_files import ALIGNMENT, SETTINGS
+
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 KINDS = ("City", "Country", "River", "Person")
 
@@ -47,7 +36,7 @@ def write_run(folder: Path, links: int, unlinked: int = 10, *, candidates: int =
     sizes = {f"{side}s": write_graph(path, side, count, draw) if graphs else count for side, path in sides.items()}
     (folder / "settings.toml").write_text(SETTINGS.format(**sides, **sizes), encoding="utf-8")
     with (folder / "alignment.tsv").open("w", encoding="utf-8") as file:
-        file.write(HEAD + "\n")
+        file.write(ALIGNMENT + "\n")
         for number in range(links):
             sure, kind = 0.5 + 0.5 * draw.random() ** 0.3, KINDS[number % 4]
             ends = f"{name('source', number)}\t{name('target', number)}\t{sure:.6g}\t0.8"

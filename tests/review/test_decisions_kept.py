@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from emea.errors import InputError
 from emea.formats._decided import decided_in, read_database
-from emea.review.decisions import NO, NONE, UNSURE, VERDICTS, YES, Decision, Decisions, holding
+from emea.review.decisions import Decision, Decisions
+from emea.verdicts import NO, NONE, UNSURE, VERDICTS, YES, holding
 
 
 @pytest.fixture

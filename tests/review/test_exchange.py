@@ -8,9 +8,10 @@ from made import name, write_run
 
 from emea.errors import InputError
 from emea.formats import read_pair_names
-from emea.review.decision import NO, NONE, UNSURE, YES, Decision
-from emea.review.decisions import FILE, Decisions
+from emea.review.decision import Decision
+from emea.review.decisions import Decisions
 from emea.review.exchange import conflicts, export, merge, read
+from emea.verdicts import DATABASE, NO, NONE, UNSURE, YES
 from test_run import command
 
 ANNA = [
@@ -26,7 +27,7 @@ ANNA = [
 
 @pytest.fixture
 def held(tmp_path: Path) -> Decisions:
-    made = Decisions.open(tmp_path / FILE)
+    made = Decisions.open(tmp_path / DATABASE)
     made.import_(ANNA)
     return made
 
@@ -166,7 +167,7 @@ def test_every_conflict_is_listed() -> None:
 
 
 def test_what_is_in_conflict_is_left_to_decide(tmp_path: Path) -> None:
-    held = Decisions.open(tmp_path / FILE)
+    held = Decisions.open(tmp_path / DATABASE)
     held.add([Decision("1", "x", YES)], "k", "anna")
     theirs = of("ben", ("1", "x", NO), ("2", "y", YES), ("3", "z", YES)) + of("eve", ("2", "w", YES))
     added, found = merge(held, theirs, exclusive=True)
@@ -201,3 +202,13 @@ def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     done = command("decisions", "run", "--export", "a.tsv", "--import", "anna.sssom.tsv", folder=tmp_path, code=2)
     assert "expected one of them" in " ".join(done.stderr.split())
     assert folder.exists()
+
+
+def test_to_look_at_a_run_that_nobody_reviewed_leaves_nothing_in_it(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    before = sorted(path.name for path in folder.iterdir())
+    assert "0 of 15 sources decided" in command("decisions", "run", folder=tmp_path).stdout
+    done = command("decisions", "run", "--export", "out.tsv", folder=tmp_path)
+    assert "0 decisions written to out.tsv" in done.stdout
+    assert len((tmp_path / "out.tsv").read_text(encoding="utf-8").splitlines()) == 1  # the names of the columns
+    assert sorted(path.name for path in folder.iterdir()) == before

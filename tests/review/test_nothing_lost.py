@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 from made import name, write_run
 
-from emea.review.decisions import FILE, Decisions
+from emea.review.decisions import Decisions
+from emea.verdicts import DATABASE
 
 WRITER = """
 import sys
 from pathlib import Path
-from emea.review.decisions import YES, Decision, Decisions
+from emea.review.decisions import Decision, Decisions
+from emea.verdicts import YES
 decisions = Decisions.open(Path(sys.argv[1]))
 for number in range(1_000_000):
     decisions.add([Decision(f"s{number}", "t", YES)], str(number), "anna")
@@ -33,7 +35,7 @@ for number in range(1_000_000):
 
 
 def test_what_a_killed_writer_acknowledged_is_there_once(tmp_path: Path) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / DATABASE
     with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = [process.stdout.readline().strip() for _ in range(25)]
@@ -122,13 +124,13 @@ def test_fifty_clients_and_a_server_that_is_killed_five_times(tmp_path: Path) ->
             time.sleep(0.01)
         server.kill()
         known = {key for thread in threads for key in thread.acknowledged}
-        decisions = Decisions.open(folder / FILE)
+        decisions = Decisions.open(folder / DATABASE)
         assert known <= {event["key"] for event in decisions.events()}
         decisions.close()
         server.start()
     for thread in threads:
         thread.join()
-    decisions = Decisions.open(folder / FILE)
+    decisions = Decisions.open(folder / DATABASE)
     events, acknowledged = decisions.events(), [key for thread in threads for key in thread.acknowledged]
     assert len(acknowledged) == clients * each
     assert Counter(event["key"] for event in events) == Counter(acknowledged)  # every one is there, none twice
@@ -136,7 +138,7 @@ def test_fifty_clients_and_a_server_that_is_killed_five_times(tmp_path: Path) ->
     before = decisions.standing()
     steps = [(f"p{number}", decisions.undo(f"p{number}", f"undo {number}")) for number in range(clients)]
     assert all(step is not None for _, step in steps)
-    again = Decisions.open(folder / FILE)  # a replay
+    again = Decisions.open(folder / DATABASE)  # a replay
     assert (again.standing(), again.counts()) == (decisions.standing(), decisions.counts())
     assert len(again.standing()) == len(before) - clients
     server.kill()

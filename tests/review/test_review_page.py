@@ -450,3 +450,10 @@ def test_what_differs_is_marked(opened: Open) -> None:
     assert "% alike" in (label.locator(".sign").text_content() or "")
     assert table.locator("tr", has_text="Country").locator("line").count() == 1  # joined
     assert "taken for the same" in (table.text_content() or "")
+
+
+def test_a_relation_that_leads_to_the_entity_is_called_an_inverse(opened: Open) -> None:
+    page = opened()
+    find(page, "Country 1")
+    near = page.get_by_role("table", name="Both entities side by side").locator("tr.joined").first
+    assert near.locator("small.attribute").all_text_contents() == ["inverse of in Country"] * 2

@@ -301,9 +301,10 @@ def test_nobody_waits_for_another_ones_explanation(
 
 
 def test_decisions_that_another_process_makes_are_seen(serving: Serving, person: Person) -> None:
-    from emea.review.decisions import FILE, Decision, Decisions
+    from emea.review.decisions import Decision, Decisions
+    from emea.verdicts import DATABASE
 
-    other = Decisions.open(serving.desk.folder / FILE)
+    other = Decisions.open(serving.desk.folder / DATABASE)
     other.import_(
         [Decision(name("source", number), "", "none", who="eve") for number in range(LINKS, LINKS + UNLINKED)]
     )
@@ -353,13 +354,19 @@ def test_mistakes_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     with pytest.raises(SettingsError, match=r"pip install 'emea\[review\]'"):
         serve(folder)
+    for wrong, why in ((tmp_path, r"no settings\.toml"), (tmp_path / "nowhere", "does not exist")):
+        with pytest.raises(InputError, match=why):  # which is wrong first, whatever is installed
+            serve(wrong)
+    (folder / "alignment.tsv").unlink()
+    with pytest.raises(InputError, match="expected a finished run"):
+        serve(folder)
     assert server.PORT == 8347
 
 
 def test_the_command_explains_mistakes(tmp_path: Path) -> None:
     write_run(tmp_path / "run", 5, graphs=False)
     for given, expected in (
-        (["nowhere"], "has no settings.toml"),
+        (["nowhere"], "nowhere is not a run folder: it does not exist"),
         (["run", "--host", "0.0.0.0"], "found --host 0.0.0.0, where tokens and decisions would travel unencrypted"),
         (["run", "--person", "a", "--person", "a"], "found the same name twice"),
     ):

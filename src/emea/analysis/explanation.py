@@ -41,13 +41,14 @@ class Part:
     target_neighbour: Named | None = None
     source_relation: str | None = None
     target_relation: str | None = None
-    inverse: bool | None = None
+    inverse: bool | None = None  # whether the source's relation leads from the neighbour to the entity
     belief: float | None = None
     source_value: str | None = None
     target_value: str | None = None
     source_attribute: str | None = None
     target_attribute: str | None = None
     similarity: float | None = None
+    target_inverse: bool | None = None  # of the target's relation
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,9 @@ def decisions(
     """
     from emea.cli._console import out
     from emea.review.cards import Reviewed
-    from emea.review.decisions import FILE, Decisions
+    from emea.review.decisions import Decisions
     from emea.review.exchange import conflicts, export, merge, read
+    from emea.verdicts import DATABASE
 
     def tell(text: str) -> None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -88,7 +89,7 @@ def decisions(
         raise SettingsError("found both --export and --import, expected one of them")
     reviewed = Reviewed.open(folder)
     theirs = [each for path in sources or () for each in read(path)]
-    held = Decisions.open(folder / FILE)
+    held = Decisions.open(folder / DATABASE) if sources else Decisions.read(folder / DATABASE)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
         tell(f"{_counted(added, 'decision')} taken in")

@@ -26,7 +26,7 @@ from emea.contracts import (
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
 from emea.formats._addresses import without_password as without_password  # also for runs
-from emea.formats._decided import DATABASE, decided_in, read_database
+from emea.formats._decided import decided_in, read_database
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
@@ -41,6 +41,7 @@ from emea.formats._pairs import (
     to_unmatched,
 )
 from emea.formats._selection import SELECTING, select
+from emea.verdicts import DATABASE
 
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)

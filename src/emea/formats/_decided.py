@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from emea.errors import InputError, InputWarning
 from emea.formats._files import one_line
 from emea.formats._pairs import PairColumns
+from emea.verdicts import DATABASE, YES, holding
 
-DATABASE = "decisions.sqlite"  # of the review page
 DECISIONS = (DATABASE, "decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
-YES, NO = "yes", "no"
-Decision = tuple[str, str, str]  # source, target, which is empty if there is none, and verdict
 EVENTS = """
     SELECT source, coalesce(target, ''), verdict FROM events
     WHERE kind <> 'undo' AND step NOT IN (SELECT undoes FROM events WHERE undoes IS NOT NULL) ORDER BY id
 """
+
+
+class Event(NamedTuple):
+    """A decision as the database has it."""
+
+    source: str
+    target: str  # empty if there is none
+    verdict: str
 
 
 def decided_in(path: Path) -> Path:
@@ -40,7 +46,13 @@ def decided_in(path: Path) -> Path:
 def read_database(path: Path, cardinality: str) -> pa.Table:
     """What stands in a database of decisions, as a table of pairs. Where a target has one source at most, the last
     answer counts, with a warning: what was decided before cannot be edited."""
-    held, owner = list(standing(_events(path))), {}
+    said: dict[str, list[Event]] = {}
+    for each in _events(path):
+        said[each.source] = [
+            *said.pop(each.source, ()),
+            each,
+        ]  # so that sources stay in the order of their last answers
+    held, owner = [each for history in said.values() for each in holding(history)], {}
     if cardinality.startswith("one-to-"):
         owner = {target: source for source, target, verdict in held if verdict == YES}
     columns, lost = PairColumns(), []
@@ -56,22 +68,7 @@ def read_database(path: Path, cardinality: str) -> pa.Table:
     return columns.build(path, "decisions")
 
 
-def standing(events: Iterable[Decision]) -> Iterator[Decision]:
-    """What stands of source, target and verdict, given in their order: the last answer for each source, and every pair
-    that was rejected and not taken up again.
-
-    >>> list(standing([("a", "x", "no"), ("a", "y", "yes"), ("a", "", "none")]))
-    [('a', 'x', 'no'), ('a', '', 'none')]
-    """
-    kept: dict[str, list[Decision]] = {}
-    for later in events:
-        source, target, verdict = later
-        before = kept.pop(source, ())  # so that sources stay in the order of their last answers
-        kept[source] = [each for each in before if each[1] != target and NO in {each[2], verdict}] + [later]
-    return (each for history in kept.values() for each in history)
-
-
-def _events(path: Path) -> list[Decision]:
+def _events(path: Path) -> list[Event]:
     """Source, target and verdict of each decision that was not undone, the first first."""
     address = path.resolve().as_uri()
     try:
@@ -84,7 +81,7 @@ def _events(path: Path) -> list[Decision]:
         raise InputError(f"{path} cannot be read: {one_line(str(error))}; {expected}") from error
 
 
-def _selected(address: str) -> list[Decision]:
+def _selected(address: str) -> list[Event]:
     with closing(sqlite3.connect(address, uri=True)) as database:
         database.execute("PRAGMA trusted_schema = OFF")  # a file must not run functions
-        return database.execute(EVENTS).fetchall()
+        return [Event(*row) for row in database.execute(EVENTS)]

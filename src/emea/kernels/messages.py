@@ -221,9 +221,7 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
         entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
         return entries
     if left.dtype == torch.bfloat16:  # which sparse products do not know
-        parts = [torch.split(side, EMBEDDING_BLOCK) for side in (pattern.row, pattern.column)]
-        each = [(left[row].float() * right[column].float()).sum(1) for row, column in zip(*parts, strict=True)]
-        return torch.cat(each)
+        return row_products(left, right, pattern.row, pattern.column)
     crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells
     if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
@@ -249,9 +247,9 @@ def plain_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
 
 
 def row_products(left: Tensor, right: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """left[row] · right[column], [rows], a block at a time: for few pairs, or once."""
+    """left[row] · right[column], [rows] float32, a block at a time: for few pairs, or once."""
     parts = zip(torch.split(row, EMBEDDING_BLOCK), torch.split(column, EMBEDDING_BLOCK), strict=True)
-    return torch.cat([(left[one] * right[other]).sum(1) for one, other in parts])
+    return torch.cat([(left[one].float() * right[other].float()).sum(1) for one, other in parts])
 
 
 def plain_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from emea.errors import InputError
-from emea.runs.folder import written_table
+from emea.runs.folder import check_run, written_table
 from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
+LINKS = "alignment.tsv"
 NUMBERS = ("confidence", "similarity", "probability", "source_in_target", "target_in_source", "triples")
 
 
@@ -37,11 +38,9 @@ class FinishedRun:
     @classmethod
     def read(cls, folder: Path) -> FinishedRun:
         """All that a folder holds."""
-        if not (folder / "settings.toml").exists():
-            raise InputError(f"{folder} is not a run folder: it has no settings.toml")
-        links = read_columns(folder / "alignment.tsv")
-        if links is None:
-            raise InputError(f"{folder} has no alignment.tsv; expected a finished run (emea align --resume ends one)")
+        check_finished(folder)
+        links = read_columns(folder / LINKS)
+        assert links is not None
         return cls(
             folder,
             read_config(folder / "settings.toml"),
@@ -77,6 +76,13 @@ class FinishedRun:
             column = pa.array([text or "" for text in given], pa.large_string())
             links = links.set_column(links.column_names.index(name), name, column)
         return replace(self, links=links)
+
+
+def check_finished(folder: Path) -> None:
+    """Refuse what is not the folder of a finished run."""
+    check_run(folder)
+    if not (folder / LINKS).exists():
+        raise InputError(f"{folder} has no {LINKS}; expected a finished run (emea align --resume ends one)")
 
 
 def read_columns(path: Path) -> pa.Table | None:

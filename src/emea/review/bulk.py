@@ -10,7 +10,8 @@ import numpy as np
 
 from emea.errors import InputError
 from emea.review.board import BULK, Board
-from emea.review.decision import YES, Decision
+from emea.review.decision import Decision
+from emea.verdicts import YES
 
 SAMPLES = 20
 NAMES = ("minimum", "maximum", "type", "text")  # of what can be chosen by

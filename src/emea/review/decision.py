@@ -1,4 +1,4 @@
-"""One decision, and what holds of several about the same source."""
+"""One decision, and what several about the same source amount to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from emea.errors import InputError
-
-YES, NO, NONE, UNSURE = VERDICTS = ("yes", "no", "none", "unsure")
+from emea.verdicts import NO, NONE, VERDICTS, YES, holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +33,6 @@ class Decision:
             raise InputError(f"found the verdict {self.verdict} without target, expected one; '{NONE}': no counterpart")
         if self.verdict == NONE and self.target:
             raise InputError(f"found the verdict {NONE} with the target '{self.target}', expected no target")
-
-
-def holding(history: Sequence[Decision]) -> list[Decision]:
-    """What holds of decisions about one source, given in their order: the last answer, and every pair that was rejected
-    and not taken up again.
-
-    >>> [each.verdict for each in holding([Decision("a", "x", NO), Decision("a", "y", YES), Decision("a", "", NONE)])]
-    ['no', 'none']
-    """
-    kept: list[Decision] = []
-    for later in history:
-        kept = [each for each in kept if each.target != later.target and NO in {each.verdict, later.verdict}]
-        kept.append(later)
-    return kept
 
 
 def answer(history: Sequence[Decision]) -> Decision:

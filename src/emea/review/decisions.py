@@ -14,9 +14,9 @@ from sys import intern
 from typing import Any
 
 from emea.errors import InputError
-from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision, answer, holding
+from emea.review.decision import Decision, answer
+from emea.verdicts import NO, NONE, UNSURE, VERDICTS, YES, holding
 
-FILE = "decisions.sqlite"  # in the folder of a run
 DECIDE, UNDO, IMPORT = "decide", "undo", "import"
 VERSION = 1  # of the table
 SCHEMA = f"""
@@ -83,6 +83,11 @@ class Decisions:
                 f"{path} cannot be used for decisions: {error}; expected a file that emea wrote"
             ) from error
         return made
+
+    @classmethod
+    def read(cls, path: Path) -> Decisions:
+        """The decisions in a file; none, and still no file, if there is none."""
+        return cls.open(path if path.exists() else Path(":memory:"))
 
     def close(self) -> None:
         """Give the file back."""

@@ -10,9 +10,10 @@ from emea.errors import InputError
 from emea.review.board import WANTED, Board
 from emea.review.bulk import Choice
 from emea.review.cards import Reviewed
-from emea.review.decision import NONE, YES, Decision
-from emea.review.decisions import FILE, Decisions
+from emea.review.decision import Decision
+from emea.review.decisions import Decisions
 from emea.review.running import NextRun
+from emea.verdicts import DATABASE, NONE, YES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ class Desk:
     def __init__(self, folder: Path, people: list[str]) -> None:
         self.folder, self.people = folder, people
         self.reviewed = Reviewed.open(folder)
-        self.decisions = Decisions.open(folder / FILE)
+        self.decisions = Decisions.open(folder / DATABASE)
         self.board = Board(self.reviewed, self.decisions)
         self.next_run = NextRun(folder)
         self._opened = threading.Event()

@@ -16,8 +16,9 @@ from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
 from emea.formats.sssom import SSSOM
 from emea.formats.table import write_columns
-from emea.review.decision import NO, NONE, UNSURE, VERDICTS, YES, Decision
-from emea.review.decisions import FILE, Decisions
+from emea.review.decision import Decision
+from emea.review.decisions import Decisions
+from emea.verdicts import DATABASE, NO, NONE, UNSURE, VERDICTS, YES
 
 COLUMNS = ("source", "target", "decision", "who", "at", "comment", "confidence", "sampled")
 CURATOR = {"positive.sssom.tsv": YES, "negative.sssom.tsv": NO, "unsure.sssom.tsv": UNSURE}  # of sssom-curator
@@ -62,7 +63,7 @@ def read(path: Path) -> list[Decision]:
         curated = [path / name for name in CURATOR if (path / name).exists()]
         if curated:
             return [each for one in curated for each in _mappings(one)]
-        path = path / FILE
+        path = path / DATABASE
     if not path.exists():
         raise InputError(f"{path} does not exist; expected a file of decisions")
     kind = suffix(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.errors import SettingsError
+from emea.report.reading import check_finished
 from emea.review.desk import Desk
 from emea.review.people import People
 
@@ -66,6 +67,7 @@ def serve(
     explainer: Explainer | None = None,
 ) -> Serving:
     """Start to serve the review page of a finished run; beyond this machine only if that is said to be insecure."""
+    check_finished(folder)  # first: to install something would not help
     try:
         import uvicorn
 

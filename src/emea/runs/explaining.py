@@ -12,10 +12,11 @@ import numpy as np
 from emea.analysis.bars import CALIBRATION, ENCODER, HIGHEST, NONE, RIVALS, Bars
 from emea.analysis.explanation import Candidate, Explanation, FewestTriples, Group, SmallestSet
 from emea.data import Links
-from emea.errors import EmeaError, InputError
+from emea.errors import EmeaError
 from emea.evidence.prepared import Prepared, prepare
 from emea.method.rounds import Outcome
 from emea.runs.finding import Finder
+from emea.runs.folder import check_run
 from emea.runs.inputs import Inputs
 from emea.runs.kept import Kept
 from emea.runs.pieces import Pieces
@@ -43,8 +44,7 @@ class Explainer:
     def open(cls, folder: Path, languages: Sequence[str] = (), prepared: Prepared | str | None = None) -> Explainer:
         """For a finished run folder. Its inputs are read again, unless they are given, or why they cannot be; where
         they have changed or are gone, only sums are told."""
-        if not (folder / "settings.toml").exists():
-            raise InputError(f"{folder} is not a run folder: it has no settings.toml")
+        check_run(folder)
         kept = Kept.read(folder)
         inputs = Inputs.parse(read_config(folder / "settings.toml", "run"), folder / "settings.toml")
         settings = Settings(**read_config(folder / "settings.toml"))

@@ -18,7 +18,7 @@ from emea.contracts import Choice
 from emea.data import Alignment, Links, Reference
 from emea.errors import InputError
 from emea.formats import read_pair_names, read_task
-from emea.runs.folder import written_table
+from emea.runs.folder import check_run, written_table
 from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
@@ -32,8 +32,7 @@ TYPES = {  # of the columns that are read
 def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Measures:
     """The measures of a finished run against a file of pairs; targets below the written candidates share a rank. The
     reference is complete if that is said, or if it names every source."""
-    if not (folder / "settings.toml").exists():
-        raise InputError(f"{folder} is not a run folder: it has no settings.toml")
+    check_run(folder)
     described = read_config(folder / "settings.toml", "run")
     paths = (folder / "alignment.tsv", written_table(folder, "candidates"), folder / "seeds.tsv")
     alignment, candidates, seeds = map(_read_table, paths)

@@ -64,6 +64,13 @@ def finished(folder: Path) -> bool:
     return written_table(folder, "candidates").exists() and not (folder / CHECKPOINT).exists()
 
 
+def check_run(folder: Path) -> None:
+    """Refuse what is not the folder of a run."""
+    if not (folder / "settings.toml").exists():
+        why = "it has no settings.toml" if folder.exists() else "it does not exist"
+        raise InputError(f"{folder} is not a run folder: {why}")
+
+
 def check_formats(formats: Iterable[str]) -> None:
     """Refuse a format in which no alignment is written."""
     for name in formats:

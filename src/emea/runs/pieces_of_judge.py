@@ -239,6 +239,7 @@ class JudgedPieces(Pieces):
                     names[1][0],
                     names[0][1],
                     weight,
+                    target_inverse=names[1][1],
                 ),
                 said,
             )

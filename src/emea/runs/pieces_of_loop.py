@@ -201,6 +201,7 @@ class LoopPieces(Pieces):
             target_relation,
             back,
             piece.belief,
+            target_inverse=target_back,
         )
 
     def _differing(self, piece: Ground) -> Part:

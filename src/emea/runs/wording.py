@@ -89,12 +89,12 @@ def readable(name: str) -> str:
 
 
 def followed(relation: str, *, back: bool) -> str:
-    """A relation as it is followed from an entity.
+    """A relation as it is followed from an entity, whether its name is a noun or a verb.
 
-    >>> followed("capital", back=True)
-    'is capital of'
+    >>> followed("includes", back=True)
+    'inverse of includes'
     """
-    return f"is {relation} of" if back else relation
+    return f"inverse of {relation}" if back else relation
 
 
 def counted(number: int, noun: str) -> str:

@@ -166,7 +166,7 @@ function reasons({ text, parts = [] }) {
 
 function relation(name, inverse) {
   if (!name) return null;
-  return element("small", {}, inverse ? "is " : "", words(name), inverse ? " of" : "");
+  return element("small", {}, inverse ? "inverse of " : "", words(name));
 }
 
 /** The name of a relation, which may be broken between its words: spokenLanguage, official_name. */
@@ -186,7 +186,7 @@ function neighbours(parts) {
       {},
       end(part.source_neighbour, part.source_relation, part.inverse),
       element("td", { class: "joint" }, joined ? joint(part, most) : element("small", {}, "no match")),
-      end(part.target_neighbour, part.target_relation, part.inverse),
+      end(part.target_neighbour, part.target_relation, part.target_inverse),
       element("td", { class: "number" }, signed(part.log_odds)),
     );
   });

@@ -106,7 +106,7 @@ function neighbourRow({ source, target, sign }) {
 
 function relation({ relation: name, inverse }) {
   const text = html`<${Label} text=${spaced(name)} />`;
-  return inverse ? html`<${Fragment}>is ${text} of<//>` : text;
+  return inverse ? html`<${Fragment}>inverse of ${text}<//>` : text;
 }
 
 /** The name of a relation or attribute in words: spokenLanguage, official_name. */

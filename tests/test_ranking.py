@@ -13,7 +13,7 @@ from answers import Pair, alignment_of, answer_of, column, links_of, pool_of
 from emea.analysis import evaluation, sampling
 from emea.analysis.evaluation import answer, evaluate
 from emea.analysis.measures import spelled_out
-from emea.analysis.ranking import ranking, ranks
+from emea.analysis.ranking import _cosines, ranking, ranks
 from emea.candidates.search import search
 from emea.cli._show import show_measures
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
@@ -329,3 +329,8 @@ def test_similarities_are_held_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = evaluate(outcome, Reference(links_of(known)))
     monkeypatch.setattr("emea.analysis.ranking.RANK_BLOCK", 50)
     assert evaluate(outcome, Reference(links_of(known))) == whole
+
+
+def test_cosines_of_halves_are_those_of_single_precision() -> None:
+    rows, columns = torch.randn(5, 16).bfloat16(), torch.randn(7, 16).bfloat16()
+    assert torch.allclose(_cosines(rows, columns), rows.float() @ columns.float().T)

@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.analysis.measures import Ranking
 from emea.data import Alignment, Candidates, Embeddings, Links, pair_keys
 from emea.kernels.joins import expand, lookup
-from emea.kernels.limits import RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
+from emea.kernels.limits import EMBEDDING_BLOCK, RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
 from emea.kernels.segments import segment_sum, starts
 
 ROWS = 512  # sources whose similarities to all targets are held at a time, at most
@@ -145,7 +145,7 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
         first_true = starts(true)
         for part in torch.split(rows, block):
             source, target = links.source[part], links.target[part]
-            csls = 2 * embeddings.source[source] @ embeddings.target.T - pairs.target_density
+            csls = 2 * _cosines(embeddings.source[source], embeddings.target) - pairs.target_density
             right = csls.gather(1, target[:, None])
             row, position = expand(first_true[source], true[source])
             csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source
@@ -156,6 +156,13 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
         return torch.cat(counts, 1).double()
 
     return tail
+
+
+def _cosines(rows: Tensor, columns: Tensor) -> Tensor:
+    """[rows, columns] in single precision, also of halves."""
+    if rows.dtype == torch.float32:
+        return rows @ columns.T
+    return torch.cat([rows.float() @ part.float().T for part in torch.split(columns, EMBEDDING_BLOCK)], 1)
 
 
 def _ahead_and_level(csls: Tensor, right: Tensor, inside: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from emea.kernels.segments import (
 from emea.kernels.sinkhorn import sinkhorn
 
 SMALL = settings(max_examples=60, derandomize=True)
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SIZE = 5  # indices of the segment tests; some stay without a row
 
 
@@ -395,7 +396,7 @@ def test_greedy_takes_what_the_loop_takes(steps: int, sizes: tuple[int, int]) ->
         cells = draw.permutation(math.prod(sizes))[: max(1, int(share * math.prod(sizes)))]
         source, target = cells // sizes[1], cells % sizes[1]
         gain = draw.integers(0, steps, len(cells)) / steps
-        found = greedy(*(torch.from_numpy(side) for side in (source, target, gain)))
+        found = greedy(*(torch.from_numpy(side).to(DEVICE) for side in (source, target, gain)))
         assert found.tolist() == slow_greedy(source, target, gain)
 
 

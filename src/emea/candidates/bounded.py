@@ -37,7 +37,8 @@ def nearest_both_ways(
     found = []
     for query, key, seen in ((0, 1, marks), (1, 0, marks.swap())):
         queries, keys = (source, target)[query], (source, target)[key]
-        near = scan(queries, visited[query], keys, visited[key][:, 0], kept=count, generator=generator)
+        shelf, limits = visited[key][:, 0], {"kept": count, "longest": plan.longest}
+        near = scan(queries, visited[query], keys, shelf, **limits, generator=generator)
         holders = Holders.of(seen.target, seen.known, ~empty[key])
         own = torch.where(empty[query][:, None], -1, seen.source)
         found.append(_with_holders(queries, keys, near, holders, own, shared=shared, count=count))

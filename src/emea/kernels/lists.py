@@ -11,21 +11,23 @@ from torch import Tensor
 
 ROWS_A_CENTRE = 32  # of the sample from which the centres are found
 STEPS = 3  # of k-means: more move the centres, but hardly what is found
-LONGEST = 4  # times the mean length at which a list is cut: many entities may look the same, and tell nothing
+LONGEST = 4  # times the mean length at which a list may be cut: many entities may look the same, and tell nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """How many lists there are, and how many of them a query visits."""
+    """How many lists there are, how many of them a query visits, and where long ones are cut."""
 
     lists: int
     visited: int
+    longest: int
 
     @classmethod
     def of(cls, keys: int, scanned: int) -> Scan:
         """About √keys lists, and as many visited as hold `scanned` vectors."""
         lists = max(1, math.isqrt(keys))
-        return cls(lists, max(1, min(lists, round(scanned * lists / max(1, keys)))))
+        visited = max(1, min(lists, round(scanned * lists / max(1, keys))))
+        return cls(lists, visited, max(scanned, LONGEST * keys // lists))
 
 
 def centres(first: Tensor, second: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -52,12 +54,20 @@ def nearest_lists(vectors: Tensor, middle: Tensor, count: int) -> Tensor:
 
 
 def scan(
-    queries: Tensor, visited: Tensor, keys: Tensor, shelf: Tensor, *, kept: int, generator: torch.Generator
+    queries: Tensor,
+    visited: Tensor,
+    keys: Tensor,
+    shelf: Tensor,
+    *,
+    kept: int,
+    longest: int,
+    generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
     """The best `kept` keys of each list that a query visits: dot products, [queries, visited · kept] float16, and ids
     int32, −1 where a list has fewer.
 
-    `visited` are the lists of each query, `shelf` is that of each key, −1 for none. Long lists are cut at random.
+    `visited` are the lists of each query, `shelf` is that of each key, −1 for none. Of a list with more than `longest`
+    keys as many are drawn.
     """
     shape, device = (len(queries), visited.shape[1] * kept), queries.device
     value = torch.full(shape, -torch.inf, dtype=torch.float16, device=device)
@@ -67,10 +77,9 @@ def scan(
     order = shuffled[torch.argsort(shelf[shuffled], stable=True)]
     slot = torch.argsort(visited.flatten(), stable=True)  # a slot is a query and one of its lists
     length, visits = (torch.bincount(each.flatten().long() + 1, minlength=lists + 1) for each in (shelf, visited))
-    most = LONGEST * -(-len(keys) // max(1, lists))
     ends = zip(*(torch.cumsum(each, 0).tolist() for each in (length, visits)), strict=True)
     for (first, begun), (last, ended) in pairwise(ends):  # from the end of "none" on
-        ids, slots = order[first : min(last, first + most)], slot[begun:ended]
+        ids, slots = order[first : min(last, first + longest)], slot[begun:ended]
         for part in torch.split(slots, max(16, 2**22 // max(1, len(ids)))) if len(ids) else ():
             query, count = part // visited.shape[1], min(kept, len(ids))
             best = (queries[query] @ keys[ids].T).topk(count, 1, sorted=False)

@@ -4,6 +4,7 @@ import gzip
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,3 +191,13 @@ def test_links_of_other_names_are_refused_and_leave_no_file(tmp_path: Path) -> N
     with pytest.raises(InputError, match="'Bern', expected an IRI"):
         RDF().write_alignment(*aligned(["a:a", "Bern"], ["a:b", "a:c"]), tmp_path / "links.nt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pairs_in_n_triples_are_what_the_serializer_writes(tmp_path: Path) -> None:
+    names = ["http://ex.org/a", "http://ex.org/天?b#c", "urn:x:é", "http://[::1]/%C3%A9'", "a:b"]
+    pairs = pa.table({"source": names, "target": names[::-1], "excluded": [False, True, False, False, True]})
+    RDF().write_pairs(pairs, tmp_path / "links.nt")
+    same = [NamedNode(f"http://www.w3.org/2002/07/owl#{name}") for name in ("sameAs", "differentFrom")]
+    rows = zip(names, pairs["excluded"].to_pylist(), names[::-1], strict=True)
+    triples = [Triple(NamedNode(source), same[excluded], NamedNode(target)) for source, excluded, target in rows]
+    assert (tmp_path / "links.nt").read_bytes() == serialize(triples, format=RdfFormat.N_TRIPLES)

@@ -4,6 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import curies
+import plain_curies
 import pyarrow as pa
 import pytest
 import sssom_pydantic
@@ -15,7 +16,8 @@ from small_graphs import aligned, graph_of
 from emea.data import LITERAL_SCHEMA, Alignment, Graph, Links, Task
 from emea.errors import InputError, SettingsError
 from emea.formats import read_benchmark, read_pairs
-from emea.formats._curies import OWN_NAMESPACE, shorten
+from emea.formats._curies import OWN_NAMESPACE
+from emea.formats._curies import shorten as shorten_array
 from emea.formats._files import BREAK
 from emea.formats.sssom import SSSOM
 
@@ -132,6 +134,11 @@ def test_rare_namespaces_get_no_prefix_of_their_own() -> None:
     assert curies_found[-2:] == ["source:AC/DC", "source2:elsewhere.org/x/y"]
 
 
+def shorten(names: list[str], side: str, prefixes: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    found, declared = shorten_array(pa.array(names, pa.large_string()), side, prefixes)
+    return found.to_pylist(), declared
+
+
 def test_both_sides_share_the_prefix_of_a_namespace() -> None:
     _, prefixes = shorten(["http://example.org/a"], "source", {})
     found, prefixes = shorten(["http://example.org/b", "http://other.org/c"], "target", prefixes)
@@ -229,6 +236,18 @@ names_of_entities = st.one_of(
     st.builds("http://example.org/ns#{}".format, locals_of_iris),
     st.builds("urn:{}".format, locals_of_iris),
 )
+
+
+PIECES = st.sampled_from(
+    ["http://e.org/", "https://f/", "urn:", "a", "Zü", "天", "%", "%C3", "/", "#", ":", "'", "|", " ", "\u3000", "_"]
+)
+
+
+@given(st.lists(st.one_of(names_of_entities, st.lists(PIECES, min_size=1, max_size=5).map("".join)), max_size=12))
+def test_many_names_are_shortened_as_one_by_one(names: list[str]) -> None:
+    assert shorten(names, "source", {"owl": "http://e.org/a/"}) == plain_curies.shorten(
+        names, "source", {"owl": "http://e.org/a/"}
+    )
 
 
 @given(st.lists(names_of_entities, min_size=1, max_size=8, unique=True))

@@ -29,12 +29,16 @@ PATH = (
 SURELY_IRI = rf"^[A-Za-z][A-Za-z0-9+.-]*:(?://[A-Za-z0-9.-]+(?:/{PATH})?|[A-Za-z0-9]{PATH})(?:#{PATH})?$"
 
 
-def check_iris(entities: pa.Array, *others: pa.Array) -> None:
-    """A ValueError if a name is not an IRI, nor an entity's that is a blank node."""
-    named = entities.filter(pc.invert(pc.starts_with(entities, BLANK_NODE)))
-    for names in (named, *others):
+def check_iris(*columns: pa.Array) -> None:
+    """A ValueError if a name is not an IRI."""
+    for names in columns:
         for name in names.filter(pc.invert(pc.match_substring_regex(names, SURELY_IRI))).to_pylist():
             NamedNode(name)
+
+
+def not_blank(entities: pa.Array) -> pa.Array:
+    """The names that are not those of blank nodes."""
+    return entities.filter(pc.invert(pc.starts_with(entities, BLANK_NODE)))
 
 
 class Lines:

@@ -19,7 +19,7 @@ from emea.data import Graph
 from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns, Rows
 from emea.formats._files import line_blocks, open_bytes, suffix
-from emea.formats._ntriples import Lines, check_iris
+from emea.formats._ntriples import Lines, check_iris, not_blank
 from emea.formats._quads import RELATIVE, TRIPLE_TERM, Opened, guarded, open_quads, own_iri
 from emea.formats._salvage import salvaged
 from emea.formats._validity import HINT, Skipped, UnreadableError
@@ -60,7 +60,7 @@ def _by_line(path: Path) -> Graph | None:
                 described = _unpack(parse(lines.others, RdfFormat.N_TRIPLES, base_iri=own_iri(path)), rows)
                 lines.add_to(columns, rows, described)
         graph = _built(columns, path)
-        check_iris(graph.entities, graph.relations, graph.attributes)
+        check_iris(not_blank(graph.entities), graph.relations, graph.attributes)
     except (SyntaxError, ValueError, _StatementAsNodeError):
         return None
     return graph

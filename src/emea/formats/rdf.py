@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from emea.contracts import PLAIN, AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError, SettingsError
 from emea.formats._files import suffix, writing
+from emea.formats._ntriples import check_iris
 from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded, is_unmatched
 from emea.formats._quads import SYNTAX, open_quads
 from emea.formats._rdfxml import write_rdf_xml
@@ -69,6 +71,10 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         """Write one triple per pair: owl:sameAs, or owl:differentFrom if the pair is excluded; entities without
         counterpart cannot be written."""
         pairs = pairs.filter(pa.array(~is_unmatched(pairs)))
+        if suffix(path) == ".nt" and (lines := _plain_lines(pairs)) is not None:
+            with writing(path) as file:
+                file.write(lines)
+            return
         relations = [NamedNode(DIFFERENT if excluded else EQUAL[0]) for excluded in is_excluded(pairs).tolist()]
         rows = zip(pairs["source"].to_pylist(), relations, pairs["target"].to_pylist(), strict=True)
         self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)
@@ -88,6 +94,22 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
             except ValueError as error:
                 instead = "a table (.csv, .parquet) takes any names"
                 raise InputError(f"{path} cannot be written as {syntax.name}: found {error}; {instead}") from error
+
+
+def _plain_lines(pairs: pa.Table) -> pa.Buffer | bytes | None:
+    """The pairs in N-Triples; None if some name is no IRI."""
+    source, target = (
+        pa.concat_arrays([pa.array([], pa.large_string()), *pairs[side].cast(pa.large_string()).chunks])
+        for side in ("source", "target")
+    )
+    try:
+        check_iris(source, target)
+    except ValueError:
+        return None
+    relation = pc.if_else(pa.array(is_excluded(pairs)), f"> <{DIFFERENT}> <", f"> <{EQUAL[0]}> <")
+    before, after, nothing = (pa.scalar(text, pa.large_string()) for text in ("<", "> .\n", ""))
+    lines = pc.binary_join_element_wise(before, source, relation.cast(pa.large_string()), target, after, nothing)
+    return lines.buffers()[2] if len(lines) else b""
 
 
 def _check_choices(path: Path, reading: Reading) -> None:

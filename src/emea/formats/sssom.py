@@ -18,7 +18,7 @@ from emea import __version__
 from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import SettingsError
-from emea.formats._curies import lengthen, shorten
+from emea.formats._curies import lengthen, not_recovered, shorten
 from emea.formats._files import writing
 from emea.formats._labels import one_line
 from emea.formats._mappings import BUILT_IN, Mappings
@@ -39,7 +39,7 @@ PREFIXES = BUILT_IN | {  # known to every SSSOM reader; names in these namespace
 }
 REQUIRED = ("subject_id", "predicate_id", "object_id")
 SIDES = {"source": "subject_id", "target": "object_id"}
-Names = dict[str, list[str]]  # by side
+Names = dict[str, pa.Array]  # by side
 Said = dict[str, Column]  # slots of all rows
 
 
@@ -151,16 +151,17 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         self._write(pairs, path, said)
 
     def _write(self, pairs: pa.Table, path: Path, said: Said) -> None:
-        names = {side: [name or NO_TERM for name in pairs[side].to_pylist()] for side in SIDES}
+        names = {side: _terms(pairs[side]) for side in SIDES}
         reviewers = [str(each) for each in said.get("reviewer_id", ())]
         known_prefixes = PREFIXES | ({"reviewer": REVIEWERS} if reviewers else {})
         subjects, prefixes = shorten(names["source"], "source", known_prefixes)
         objects, prefixes = shorten(names["target"], "target", prefixes)
-        known = "predicate" in pairs.column_names
-        predicates = pairs["predicate"].to_pylist() if known else ["owl:sameAs"] * pairs.num_rows
         exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
-        for row in (row for row, predicate in enumerate(predicates) if predicate.startswith("^")):
-            subjects[row], predicates[row], objects[row] = objects[row], predicates[row][1:], subjects[row]
+        same = pa.repeat(pa.scalar("owl:sameAs", pa.large_string()), pairs.num_rows)
+        predicates = pairs["predicate"].combine_chunks() if "predicate" in pairs.column_names else same
+        turned = pc.starts_with(predicates, "^")
+        subjects, objects = pc.if_else(turned, objects, subjects), pc.if_else(turned, subjects, objects)
+        predicates = pc.utf8_ltrim(predicates, "^")
         columns: Said = {
             "subject_id": subjects,
             **_labels(pairs, "source_label", "subject_label"),
@@ -175,29 +176,21 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         if is_excluded(pairs).any():
             refused = is_excluded(pairs) & ~is_unmatched(pairs)
             columns["predicate_modifier"] = ["Not" if excluded else "" for excluded in refused.tolist()]
-        if any(exact):
+        if exact is not None:
             columns["other"] = exact
-        metadata = self._metadata(
-            [*subjects, *reviewers], predicates, objects, prefixes=prefixes, measured="similarity_score" in columns
-        )
+        curies = [*subjects.to_pylist(), *reviewers, *objects.to_pylist()]
+        used = {curie.partition(":")[0] for curie in (*curies, *pc.unique(predicates).to_pylist())}
+        used_prefixes = {prefix: prefixes[prefix] for prefix in prefixes if prefix in {*used, "owl", "semapv"}}
+        metadata = self._metadata(curies, used_prefixes, measured="similarity_score" in columns)
         with writing(path) as file:
             file.write(metadata.encode())
             write_table(file, tuple(columns), list(columns.values()))
 
-    def _metadata(
-        self,
-        subjects: Sequence[str],
-        predicates: Sequence[str],
-        objects: Sequence[str],
-        *,
-        prefixes: dict[str, str],
-        measured: bool,
-    ) -> str:
+    def _metadata(self, curies: Sequence[str], prefixes: dict[str, str], *, measured: bool) -> str:
         """The comment lines before the table; values shared by all rows are given here once."""
-        used = {curie.partition(":")[0] for curie in (*subjects, *objects, *predicates)} | {"owl", "semapv"}
-        identifier = self._mapping_set_id or f"{SET_NAMESPACE}{uuid5(NAMESPACE_URL, ' '.join([*subjects, *objects]))}"
+        identifier = self._mapping_set_id or f"{SET_NAMESPACE}{uuid5(NAMESPACE_URL, ' '.join(curies))}"
         slots = {
-            "curie_map": {prefix: namespace for prefix, namespace in prefixes.items() if prefix in used},
+            "curie_map": prefixes,
             "mapping_set_id": identifier,
             "license": self._licence,
             "mapping_tool": TOOL,
@@ -241,13 +234,19 @@ def _name(row: dict[str, str], side: str, mappings: Mappings, line: int) -> str:
     return lengthen(row[SIDES[side]], side, mappings.prefixes) if ours else expanded
 
 
-def _exact_names(names: Names, curies: Names, prefixes: dict[str, str]) -> list[str]:
-    """For each row, the names that cannot be recovered from their CURIEs because they were already percent-encoded."""
-    notes = [
-        [
-            f"{TOOL}_{side}={quote(name, safe='/:')}" if lengthen(curie, side, prefixes) != name else ""
-            for name, curie in zip(names[side], curies[side], strict=True)
-        ]
-        for side in SIDES
-    ]
-    return ["|".join(filter(None, row)) for row in zip(*notes, strict=True)]
+def _terms(names: pa.ChunkedArray) -> pa.Array:
+    """Names, with what stands for none where there is none."""
+    filled = pa.concat_arrays(names.cast(pa.large_string()).fill_null("").chunks or [pa.array([], pa.large_string())])
+    return pc.if_else(pc.equal(filled, ""), NO_TERM, filled)
+
+
+def _exact_names(names: Names, curies: Names, prefixes: dict[str, str]) -> list[str] | None:
+    """For each row, the names that cannot be recovered from their CURIEs; None if there are none."""
+    rows = {side: not_recovered(names[side], curies[side], side, prefixes) for side in SIDES}
+    if not any(rows.values()):
+        return None
+    notes: list[list[str]] = [[] for _ in range(len(names["source"]))]
+    for side, lost in rows.items():
+        for row, name in zip(lost, names[side].take(pa.array(lost, pa.int64())).to_pylist(), strict=True):
+            notes[row].append(f"{TOOL}_{side}={quote(name, safe='/:')}")
+    return ["|".join(note) for note in notes]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -21,6 +24,7 @@ from emea.method.rounds import State
 from emea.runs.folder import CHECKPOINT
 
 FORMAT = 3  # of what is in it
+ROWS = 1 << 18  # whose text is held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +110,23 @@ def fingerprint(task: Task) -> str:
     for graph in (task.source, task.target):
         digest.update(graph.triples.numpy().tobytes())
         digest.update(graph.linkable.numpy().tobytes())
-        digest.update("\n".join(graph.entities.to_pylist()).encode())
-        for column in graph.literals.columns:
-            digest.update("\n".join(map(str, column.to_pylist())).encode())
+        for column in (pa.chunked_array([graph.entities]), *graph.literals.columns):
+            for part in _lines(column):
+                digest.update(part)
     for column in (*task.seeds.columns, *task.exclusions.columns, *task.unmatched.columns):
         digest.update(column.numpy().tobytes())
     return digest.hexdigest()
+
+
+def _lines(column: pa.ChunkedArray) -> Iterator[bytes]:
+    """The values of a column as text, one a line, in parts."""
+    newline, nothing = (pa.scalar(text, pa.large_string()) for text in ("\n", ""))
+    first = 1
+    for start in range(0, len(column), ROWS):
+        chunks = column.slice(start, ROWS).cast(pa.large_string()).fill_null("None").chunks
+        for lines in (pc.binary_join_element_wise(newline, chunk, nothing) for chunk in chunks if len(chunk)):
+            yield bytes(lines.buffers()[2])[first:]  # no line break before the first one
+            first = 0
 
 
 def _checksum(text: str, tensors: dict[str, Tensor]) -> str:

@@ -122,7 +122,7 @@ def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Ite
     if not bool((every[0].diff() >= 0).all()):
         order = torch.argsort(every[0], stable=True)
         every = [column[order] for column in every]
-    cuts = every[0][torch.arange(BLOCK, len(pairs), BLOCK)]  # a block ends where a source does
+    cuts = every[0][BLOCK::BLOCK].contiguous()  # a block ends where a source does
     ends = [*torch.unique(torch.searchsorted(every[0], cuts)).tolist(), len(pairs)]
     for start, end in pairwise([0, *ends]):
         source, target, probability, cosine = (column[start:end] for column in every)

@@ -260,3 +260,16 @@ def test_a_simulated_review_knows_what_the_reference_knows(script: Script) -> No
     found = intervals.rows("made up", truth, 3)
     assert [row["run"] for row in found] == ["made up", "made up", "made up, some unsure", "made up, some unsure"]
     assert [bool(row["recall: usual"]) for row in found] == [True, True, False, False]
+
+
+def test_made_people_are_always_the_same_and_the_truth_names_their_rows(script: Script, tmp_path: Path) -> None:
+    people = script("made_people")
+    for folder in ("once", "again"):
+        people.make(tmp_path / folder, rows=200, overlap=0.6, seed=3)
+    once, again = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("once", "again"))
+    assert once == again
+    task = emea.read(tmp_path / "once" / "source.csv", tmp_path / "once" / "target.csv")
+    truth = [line.split("\t") for line in once["truth.tsv"].decode().splitlines()]
+    assert len(truth) == 120
+    assert {pair[0] for pair in truth} <= {*task.source.entities.to_pylist()}
+    assert {pair[1] for pair in truth} <= {*task.target.entities.to_pylist()}

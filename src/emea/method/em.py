@@ -32,7 +32,7 @@ from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
-FEW_NEW = 0.01  # share of new labels below which the loop need not go on where links are judged at the end
+FEW_NEW = 0.03  # share of new labels below which the loop need not go on where links are judged at the end
 Watch = Callable[[Fitting], None]
 
 

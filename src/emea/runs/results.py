@@ -118,7 +118,8 @@ def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: 
 def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Iterator[pa.Table]:
     """Tables of some sources each, with all their candidates that are kept."""
     pairs = counterparts.candidates
-    every = [column.cpu() for column in (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)]
+    columns = (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)
+    every = [column.cpu().contiguous() for column in columns]
     if not bool((every[0].diff() >= 0).all()):
         order = torch.argsort(every[0], stable=True)
         every = [column[order] for column in every]
@@ -131,8 +132,8 @@ def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Ite
         kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
         kept = kept[torch.argsort((source[kept] << 32) + rank[kept], stable=True)]
         names = task.names(Links.build(source[kept], target[kept]))
-        columns = [names[0], rank[kept].numpy(), names[1], cosine[kept].numpy(), probability[kept].numpy()]
-        yield pa.table(columns, schema=CANDIDATE_SCHEMA)
+        place, similarity, believed = (column[kept].numpy() for column in (rank, cosine, probability))
+        yield pa.table([names[0], place, names[1], similarity, believed], schema=CANDIDATE_SCHEMA)
 
 
 def _with_seeds(links: Alignment, seeds: Links) -> Alignment:

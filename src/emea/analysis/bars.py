@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from emea.analysis.shapley import coalitions, shapley
 from emea.data import Counterparts
@@ -195,21 +196,23 @@ def _among(these: np.ndarray, those: np.ndarray) -> np.ndarray:
 
 
 class _Index:
-    """Beliefs by entity."""
+    """Beliefs by entity. They may be many, and lie in a file of which only the rows asked for are read."""
 
     def __init__(self, beliefs: Counterparts) -> None:
-        entity = beliefs.candidates.source.cpu().numpy()
-        self.order = np.argsort(entity, kind="stable")
-        self.sorted = entity[self.order]
+        entity = beliefs.candidates.source.cpu()
+        self.start = np.append(0, torch.bincount(entity, minlength=beliefs.candidates.sources).cumsum(0).numpy())
+        self.order: np.ndarray | None = None  # rows by entity; None if they stand so
+        if not bool((entity[1:] >= entity[:-1]).all()):
+            small = np.int32 if len(entity) <= np.iinfo(np.int32).max else np.int64
+            self.order = np.argsort(entity.numpy(), kind="stable").astype(small)
         self.other = beliefs.candidates.target.cpu().numpy()
         self.belief = beliefs.forward.double().cpu().numpy()
         self.none = beliefs.source_none.double().cpu().numpy()
 
     def rows(self, entity: int) -> np.ndarray:
         """Rows of an entity's pairs."""
-        first, last = np.searchsorted(self.sorted, [entity, entity + 1])
-        found: np.ndarray = self.order[first:last]
-        return found
+        first, last = self.start[entity : entity + 2]
+        return np.arange(first, last) if self.order is None else self.order[first:last]
 
     def row(self, entity: int, other: int) -> int:
         """Row of a pair, −1 if there is none."""

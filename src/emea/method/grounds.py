@@ -73,7 +73,7 @@ class Judged:
 class Grounds:
     """What the confidence of pairs was computed from."""
 
-    proposed: Counterparts  # q_Θ over all candidates
+    proposed: Counterparts  # q_Θ over all candidates, whose entities are int32 where a file keeps them: they are many
     scale: Scale  # by which similarities became these
     considered: Counterparts  # q_Θ over the best of each entity, with the seeds fixed
     asked: Counterparts  # beliefs that the rules were asked with, over the same pairs

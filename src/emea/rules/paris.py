@@ -99,10 +99,11 @@ class PARIS(TwoSidedRule[PARISSettings]):
         rows = (weight > self.settings.minimum).nonzero()[:, 0]
         return rows, weight[rows].double()
 
-    def subrelations(self, equal: Links) -> Subrelations:
+    def subrelations(self, equal: Links, edges: tuple[Edges, Edges] | None = None) -> Subrelations:
         """Which relations are contained in which, estimated from the pairs believed equal."""
         prior, strength = self.settings.prior, self.settings.prior_strength
-        return Subrelations.estimate(self.source, self.target, equal, prior=prior, strength=strength)
+        source, target = edges or (self.source, self.target)
+        return Subrelations.estimate(source, target, equal, prior=prior, strength=strength)
 
     def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:
         """Neighbours that are believed equal. By Aumann and Shapley each has the share g · log(1 − x) / Σ log(1 − x) of
@@ -110,7 +111,8 @@ class PARIS(TwoSidedRule[PARISSettings]):
         rows, weight = self.evidence(beliefs)
         pairs = beliefs.candidates
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
-        subrelations, counterparts = self.subrelations(equal), defaultdict[int, list[tuple[int, float]]](list)
+        edges = replace(self.source), replace(self.target)  # so that what only the estimate needs is not kept
+        subrelations, counterparts = self.subrelations(equal, edges), defaultdict[int, list[tuple[int, float]]](list)
         for source, target, belief in zip(equal.source.tolist(), equal.target.tolist(), weight.tolist(), strict=True):
             counterparts[source].append((target, belief))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,20 +143,21 @@ def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
     sizes = about["sizes"]
 
-    def beliefs(name: str, of: str) -> Counterparts:
-        source, target = tensors[f"{of}.source"].long(), tensors[f"{of}.target"].long()
+    def beliefs(name: str, source: Tensor, target: Tensor) -> Counterparts:
         nothing = torch.zeros(len(source)), sizes[0], sizes[1], torch.zeros(sizes[0]), torch.zeros(sizes[1])
         return Counterparts(Candidates(source, target, *nothing), *(tensors[f"{name}.{each}"] for each in BELIEFS))
 
+    considered = beliefs("considered", tensors["considered.source"].long(), tensors["considered.target"].long())
+    asked = {each: tensors[f"asked.{each}"] for each in BELIEFS if f"asked.{each}" in tensors}
     taught: dict[tuple[int, int], float] = {}
     if "taught.pairs" in tensors:
         pairs = map(tuple, tensors["taught.pairs"].tolist())
         taught = dict(zip(pairs, tensors["taught.most"].tolist(), strict=True))
     return Grounds(
-        proposed=beliefs("proposed", "proposed"),
+        proposed=beliefs("proposed", tensors["proposed.source"], tensors["proposed.target"]),
         scale=Scale(*about["scale"]),
-        considered=beliefs("considered", "considered"),
-        asked=beliefs("asked" if "asked.forward" in tensors else "considered", "considered"),
+        considered=considered,
+        asked=replace(considered, **asked),
         rules={
             name: (tensors[f"rule.{number}.0"], tensors[f"rule.{number}.1"])
             for number, name in enumerate(about["rules"])

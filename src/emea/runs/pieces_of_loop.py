@@ -15,6 +15,7 @@ from emea.contracts import Ground, Grounded, Rule
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import Edges
 from emea.method.grounds import Grounds
+from emea.rules.paris import PARIS
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
 from emea.runs.wording import counted, followed
@@ -132,6 +133,9 @@ class LoopPieces(Pieces):
     def edges(self) -> tuple[Edges, Edges]:
         """Of both graphs."""
         assert self.prepared is not None
+        for rule in self._built.values():
+            if isinstance(rule, PARIS):
+                return rule.source, rule.target  # which has them already
         graphs, device = self.prepared.graphs, torch.device("cpu")
         return Edges.build(graphs.source, device), Edges.build(graphs.target, device)
 
@@ -148,8 +152,8 @@ class LoopPieces(Pieces):
         return found
 
     @cached_property
-    def _rules(self) -> dict[str, Callable[[int, int], Grounded] | None]:
-        """What takes the factors of each rule apart."""
+    def _built(self) -> dict[str, Rule]:
+        """The rules of the run."""
         if self.prepared is None:
             return {}
         found = {}
@@ -157,8 +161,13 @@ class LoopPieces(Pieces):
             plugin = plugins.find("rules", name, Rule) if " + " not in name else None
             if plugin is not None:
                 own = self.settings.plugin_settings("rules", name)
-                found[name] = plugin(self.prepared.graphs, own, torch.device("cpu")).grounds(self.grounds.asked)
+                found[name] = plugin(self.prepared.graphs, own, torch.device("cpu"))
         return found
+
+    @cached_property
+    def _rules(self) -> dict[str, Callable[[int, int], Grounded] | None]:
+        """What takes the factors of each rule apart."""
+        return {name: rule.grounds(self.grounds.asked) for name, rule in self._built.items()}
 
     def grounded(self, source: int, target: int) -> dict[str, Grounded]:
         """The factors of a pair by rule, taken apart as far as the rules can."""

@@ -50,6 +50,7 @@ class Recomputed:
     def _believed(self, grounds: Grounds) -> Grounds:
         """What the run would have believed about its candidates with these labels."""
         settings, pairs = self.pieces.settings, grounds.proposed.candidates
+        pairs = replace(pairs, source=pairs.source.long(), target=pairs.target.long())
         one, other = (side.embedding for side in self.spread)
         cosine = torch.cat(
             [

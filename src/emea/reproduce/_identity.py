@@ -6,18 +6,24 @@ import hashlib
 
 from emea.settings import Settings
 
-SINCE = {  # settings added after the first runs were stored, with the value that means what was done before
+SINCE: dict[
+    str, dict[str, object]
+] = {  # settings added after the first runs were stored, with the value that means what was done before
     "matching": {"cardinality": "one-to-one"},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
+    "similarity": {"bounded": 2**32, "shared": 512, "scanned": 2048},  # without effect on the sizes of all stored runs
 }
+BEFORE = {"evidence": {"most_strings": (2**13, 100_000)}}  # defaults now and then, without effect on structure
 
 
 def of_settings(settings: Settings) -> str:
     """A number for all settings but the device, defaults included."""
     values = {name: value for name, value in settings.resolved().items() if name != "device"}
-    for stage, added in SINCE.items():
-        kept = values[stage].items()
+    for stage in values.keys() & SINCE.keys():  # a baseline has fewer stages
+        kept, added = values[stage].items(), SINCE[stage]
         values[stage] = {name: value for name, value in kept if name not in added or value != added[name]}
+    for name, (now, then) in BEFORE["evidence"].items():
+        values["evidence"][name] = then if values["evidence"][name] == now else values["evidence"][name]
     return digest(values)
 
 

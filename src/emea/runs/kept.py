@@ -148,7 +148,7 @@ def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
         return Counterparts(Candidates(source, target, *nothing), *(tensors[f"{name}.{each}"] for each in BELIEFS))
 
     considered = beliefs("considered", tensors["considered.source"].long(), tensors["considered.target"].long())
-    asked = {each: tensors[f"asked.{each}"] for each in BELIEFS if f"asked.{each}" in tensors}
+    asked: dict[str, Any] = {each: tensors[f"asked.{each}"] for each in BELIEFS if f"asked.{each}" in tensors}
     taught: dict[tuple[int, int], float] = {}
     if "taught.pairs" in tensors:
         pairs = map(tuple, tensors["taught.pairs"].tolist())

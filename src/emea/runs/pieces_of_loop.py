@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -152,7 +153,7 @@ class LoopPieces(Pieces):
         return found
 
     @cached_property
-    def _built(self) -> dict[str, Rule]:
+    def _built(self) -> dict[str, Rule[Any]]:
         """The rules of the run."""
         if self.prepared is None:
             return {}

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 
 from emea.data import Counterparts, Graph
 from emea.evidence.descriptions import describe
@@ -148,19 +149,31 @@ class _Reasons:
         if self.settings.method != "mutual":
             return []
         pairs = self.beliefs.candidates
-        ends = ((self.source, self.forward, pairs.sources), (self.target, self.backward, pairs.targets))
+        ours, theirs = _touching(self.source, source, pairs.sources), _touching(self.target, target, pairs.targets)
+        ends = (
+            (self.source[ours], self.forward[ours], pairs.sources),
+            (self.target[theirs], self.backward[theirs], pairs.targets),
+        )
         tops = [_highest(*end) - TIED_PROBABILITY for end in ends]
         ties = [
             np.bincount(end[score >= top[end]], minlength=count) > 1
             for (end, score, count), top in zip(ends, tops, strict=True)
         ]
-        rival = at_rows(self.source, best_rows(self.beliefs.swap())[target])
+        rivals = best_rows(self.beliefs[torch.from_numpy(theirs).to(pairs.source.device)].swap())
+        rival = at_rows(self.source[theirs], rivals[target])
         worse = at_rows(self.backward, row) < tops[1][target]
         return [
             (ties[0][source], ["another candidate is as probable"]),
             (worse, ["the candidate fits ", _called(self.task.source, rival), " better"]),
             (ties[1][target], ["the candidate fits another source as well"]),
         ]
+
+
+def _touching(end: np.ndarray, asked: np.ndarray, size: int) -> np.ndarray:
+    """The rows of pairs with one of the entities asked for, which are few of all."""
+    wanted = np.zeros(size, dtype=bool)
+    wanted[asked] = True
+    return np.flatnonzero(wanted[end])
 
 
 def _called(graph: Graph, entity: np.ndarray) -> pa.Array:

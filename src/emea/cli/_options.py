@@ -148,7 +148,8 @@ class OutputOptions:
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"Write the links also as {', '.join(ALIGNMENTS)}; repeatable, default {', '.join(USUAL_FORMATS)}.",
+            help=f"Write the links also as {', '.join(ALIGNMENTS)}; repeatable, default {', '.join(USUAL_FORMATS)}. "
+            "With parquet, candidates and unlinked sources are Parquet, too.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

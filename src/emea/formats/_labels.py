@@ -78,10 +78,10 @@ def types(graph: Graph, entities: np.ndarray | None = None) -> pa.Array:
     parts = last_parts(graph.entities.take(pa.array(classes)))
     names = pc.unique(parts).take(pc.sort_indices(pc.unique(parts)))
     name = pc.index_in(parts, names).to_numpy()[number.ravel()]
-    held = np.unique(np.stack([head[rows], name], 1), axis=0)
-    typed, start = np.unique(held[:, 0], return_index=True)
+    held = np.unique(head[rows] * max(len(names), 1) + name)
+    typed, start = np.unique(held // max(len(names), 1), return_index=True)
     ends = pa.array(np.append(start, len(held)), pa.int32())
-    lists = pa.ListArray.from_arrays(ends, names.take(pa.array(held[:, 1])))
+    lists = pa.ListArray.from_arrays(ends, names.take(pa.array(held % max(len(names), 1))))
     return _of_each(graph, entities, typed, pc.binary_join(lists, pa.scalar("|", pa.large_string())))
 
 

@@ -9,6 +9,7 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import torch
 from torch import Tensor
 
@@ -17,7 +18,9 @@ from emea.formats._labels import labels, one_line, types
 
 Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
 
+UNQUOTED = pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none", batch_size=1 << 14)
 EXACT_POWER = 22  # 10**22 is the largest power of ten that a float represents exactly
+POWERS = np.array([float(10**exponent) for exponent in range(EXACT_POWER + 1)])
 
 
 def sort_by_name(alignment: Alignment) -> Alignment:
@@ -82,21 +85,26 @@ def write_lines(file: BinaryIO, columns: Sequence[Column]) -> None:
 
 def as_lines(columns: Sequence[Column]) -> pa.Buffer | bytes:
     """The rows of a table as TSV."""
-    *others, last = (_text(column) for column in columns)
+    cells = [_cells(column) for column in columns]
+    try:
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(pa.table(cells, names=list(map(str, range(len(cells))))), sink, UNQUOTED)
+        return sink.getvalue()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # it refuses quotes within text
+        *others, last = (cell.cast(pa.large_string()).fill_null("") for cell in cells)
     tab, end, nothing = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
     lines = pc.binary_join_element_wise(*others, pc.binary_join_element_wise(last, end, nothing), tab)
     # Arrow stores the strings of a column one after another: exactly the bytes to write.
     return lines.buffers()[2] if len(lines) else b""
 
 
-def _text(column: Column) -> pa.Array:
+def _cells(column: Column) -> pa.Array:
     values = column.detach().cpu().numpy() if isinstance(column, Tensor) else column
     if isinstance(values, pa.Array | pa.ChunkedArray) and pa.types.is_floating(values.type):
         values = values.to_numpy()
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         values = six_digits(values)
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
-    return array.cast(pa.large_string()).fill_null("")
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
 
 
 def six_digits(values: np.ndarray) -> np.ndarray:
@@ -104,9 +112,13 @@ def six_digits(values: np.ndarray) -> np.ndarray:
     exact = values.astype(np.float64)
     size = np.abs(np.where(np.isfinite(exact) & (exact != 0), exact, 1.0))
     digits = 5 - np.floor(np.log10(size))
-    power = 10.0 ** np.clip(np.abs(digits), 0, EXACT_POWER)
+    power = POWERS[np.minimum(np.abs(digits), EXACT_POWER).astype(np.int64)]
     # Divide by a power of ten instead of multiplying by its inverse, which has no exact binary form.
-    rounded: np.ndarray = np.where(digits >= 0, np.rint(exact * power) / power, np.rint(exact / power) * power)
+    with np.errstate(over="ignore"):  # of large numbers, which are rounded below
+        rounded: np.ndarray = np.rint(exact * power) / power
+    large = digits < 0
+    if large.any():
+        rounded[large] = np.rint(exact[large] / power[large]) * power[large]
     extreme = np.abs(digits) > EXACT_POWER
     rounded[extreme] = [float(f"{value:.6g}") for value in exact[extreme].tolist()]
     return rounded

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from emea.analysis.relations import relation_links, relation_mappings
 from emea.contracts import AlignmentWriter
-from emea.data import Alignment, Counterparts, Graph, Links, Task
+from emea.data import Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.formats._labels import labels
 from emea.formats._writing import alignment_table, on_cpu, sort_by_name
 from emea.formats.oaei import OAEI
@@ -23,7 +23,6 @@ from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 from emea.formats.table import Table
-from emea.kernels.segments import segment_rank
 from emea.method.rounds import Outcome
 from emea.runs.explaining import Explainer
 from emea.runs.folder import ALIGNMENTS, REVIEW, table_to_write
@@ -96,8 +95,7 @@ def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
     """The links to decide on, the most doubtful first, each with the next best candidate of its source."""
     task, beliefs = outcome.prepared.given, outcome.counterparts
     table, ids = alignment_table(links, task), sort_by_name(links).source.numpy()
-    linked = torch.isin(beliefs.candidates.keys().cpu(), links.source * beliefs.candidates.targets + links.target)
-    row = best_rows(beliefs, besides=linked.numpy())[ids]
+    row = best_rows(beliefs, besides=_among(beliefs.candidates, links))[ids]
     target, has_other = at_rows(beliefs.candidates.target.cpu().numpy(), row), pa.array(row >= 0)
     columns = {
         "decision": pa.repeat(pa.scalar("", pa.large_string()), len(links)),
@@ -108,6 +106,18 @@ def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
         table = table.append_column(name, column)
     order = [("confidence", "ascending"), ("source", "ascending"), ("target", "ascending")]
     _write(table.select(REVIEW_COLUMNS).sort_by(order), path)
+
+
+def _among(pairs: Candidates, links: Alignment) -> np.ndarray:
+    """Which of the candidates are links, [pairs] bool."""
+    keys, linked = pairs.keys().cpu().numpy(), (links.source * pairs.targets + links.target).numpy()
+    if not (keys[1:] > keys[:-1]).all():
+        return np.isin(keys, linked)
+    linked = linked[linked <= keys.max(initial=-1)]
+    places = np.searchsorted(keys, linked)  # of few in many that are sorted, which is quicker
+    found = np.zeros(len(keys), dtype=bool)
+    found[places[keys[places] == linked]] = True
+    return found
 
 
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
@@ -126,14 +136,25 @@ def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Ite
     cuts = every[0][BLOCK::BLOCK].contiguous()  # a block ends where a source does
     ends = [*torch.unique(torch.searchsorted(every[0], cuts)).tolist(), len(pairs)]
     for start, end in pairwise([0, *ends]):
-        source, target, probability, cosine = (column[start:end] for column in every)
-        first = int(source[0]) if end > start else 0
-        rank = segment_rank(source - first, int(source[-1]) - first + 1 if end > start else 0, probability) + 1
-        kept = torch.nonzero(rank <= top_k)[:, 0]  # a tie is kept or cut as a whole
-        kept = kept[torch.argsort((source[kept] << 32) + rank[kept], stable=True)]
-        names = task.names(Links.build(source[kept], target[kept]))
-        place, similarity, believed = (column[kept].numpy() for column in (rank, cosine, probability))
-        yield pa.table([names[0], place, names[1], similarity, believed], schema=CANDIDATE_SCHEMA)
+        source, target, probability, cosine = (column[start:end].numpy() for column in every)
+        rows, rank = _ranked(source, probability)
+        kept = rank <= top_k  # a tie is kept or cut as a whole
+        rows, place = rows[kept], rank[kept]
+        names = task.names(Links.build(torch.from_numpy(source[rows]), torch.from_numpy(target[rows])))
+        yield pa.table([names[0], place, names[1], cosine[rows], probability[rows]], schema=CANDIDATE_SCHEMA)
+
+
+def _ranked(source: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows by source, the most probable first, and the rank of each in this order; equals share a rank, and stay in
+    their order. One sort for both: `segment_rank` takes two. Probabilities are not negative, so their bits are in
+    their order."""
+    falling = np.int64(0x7FFFFFFF) - (probability + np.float32(0)).view(np.int32)
+    key = (source << 32) + falling
+    order = np.argsort(key, kind="stable")
+    key, source = key[order], source[order]
+    place = np.arange(len(order))
+    first, equal = (np.maximum.accumulate(np.where(np.diff(each, prepend=-1) != 0, place, 0)) for each in (source, key))
+    return order, equal - first + 1
 
 
 def _with_seeds(links: Alignment, seeds: Links) -> Alignment:

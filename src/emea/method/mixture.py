@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
-from sklearn.isotonic import IsotonicRegression
 
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
@@ -257,6 +256,8 @@ def _density_ratio(
 ) -> Steps:
     """The ratio in which a score occurs among matched pairs and among pairs within a graph. It rises with the score, by
     `slope` also on a step; where few pairs within a graph have such a score, it is near the score itself."""
+    from sklearn.isotonic import IsotonicRegression  # here: it loads slowly, and who only explains needs none
+
     if not len(score):
         return Steps(score, score, slope)
     total = max(1.0, weight.sum())

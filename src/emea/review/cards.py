@@ -97,6 +97,7 @@ class Reviewed:
         from emea.review.entities import Entities
         from emea.runs.wording import Called
 
+        self.target.sort()
         task = read_again(self.run) if prepared is None else prepared.given
         if explainer is None:
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -84,7 +83,7 @@ class Texts(Sequence[str]):
     """The texts of a column, each the first time it is asked for: as Python's own they take several times as much."""
 
     def __init__(self, column: pa.Array) -> None:
-        self._column = column
+        self._column, self._order = column, np.zeros(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._column)
@@ -100,14 +99,16 @@ class Texts(Sequence[str]):
         found: str | list[str] = self._column[row].to_pylist() if isinstance(row, slice) else self._column[row].as_py()
         return found
 
-    @cached_property
-    def _order(self) -> np.ndarray:
-        order: np.ndarray = pc.sort_indices(self._column).to_numpy()
-        return order
+    def sort(self) -> None:
+        """From now on, rows are found without looking through all of them."""
+        self._order = pc.sort_indices(self._column).to_numpy()
 
     def first(self, text: str) -> int | None:
         """The first row that has a text."""
         order = self._order
+        if not len(order):
+            row = pc.index(self._column, text).as_py()
+            return None if row < 0 else int(row)
         place = bisect_left(order, text, key=lambda row: self._column[int(row)].as_py())
         found = place < len(order) and self[int(order[place])] == text
         return int(order[place]) if found else None

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import emea
-from emea.analysis.bars import LoopBars
+from emea.analysis.bars import LoopBars, _proposed
 from emea.analysis.explanation import Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
-from emea.data import Graph
+from emea.data import Candidates, Graph
 from emea.errors import InputError
 from emea.examples import read_example
 from emea.formats._labels import last_parts
@@ -25,6 +26,7 @@ from emea.rules.disagreement import Disagreement, DisagreementSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.runs.explaining import Explainer
 from emea.runs.kept import Kept, keep
+from emea.runs.mapped import Mapped
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
@@ -102,6 +104,30 @@ def test_relations_lead_where_an_explanation_says(structural: emea.Result) -> No
                 assert ((near, relation, entity) if back else (entity, relation, near)) in known
             seen.add((part.inverse, part.target_inverse))
     assert seen >= {(False, False), (True, True)}
+
+
+def test_what_lies_in_a_file_is_read_again_after_it_was_given_back(tmp_path: Path) -> None:
+    kinds = (torch.float64, torch.float32, torch.int64, torch.int32, torch.uint8, torch.bool)
+    given = {str(kind): torch.arange(5000).remainder(7).to(kind).reshape(-1, 2) for kind in kinds}
+    given["nothing"] = torch.zeros(0, 3)
+    save_file(given, tmp_path / "file", {"about": "it"})
+    found = Mapped(tmp_path / "file")
+    for _ in range(2):
+        assert found.tensors.keys() == given.keys()
+        assert all(torch.equal(found.tensors[name], each) for name, each in given.items())
+        found.release()
+    assert found.about == {"about": "it"}
+
+
+def test_a_pair_that_was_considered_was_proposed_unless_it_is_a_seed() -> None:
+    draw = torch.Generator().manual_seed(0)
+    wide, near = (torch.unique(torch.randint(900, (count,), generator=draw)) for count in (400, 300))
+    pairs = [
+        Candidates(keys // 30, keys % 30, torch.zeros(len(keys)), 30, 30, torch.zeros(30), torch.zeros(30))
+        for keys in (wide, near)
+    ]
+    assert _proposed(*pairs).tolist() == torch.isin(near, wide).tolist()
+    assert 0 < _proposed(*pairs).sum() < len(near)
 
 
 @pytest.mark.parametrize("cardinality", ["many-to-one", "one-to-many", "many-to-many"])
@@ -292,7 +318,7 @@ def test_every_language_can_be_chosen(folder: Path) -> None:
 def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer) -> None:
     with pytest.raises(InputError, match="the source graph has no 'Atlantis'"):
         explainer.explain("Atlantis")
-    names = explainer.kept.names[0]
+    names = explainer.kept.names[0].to_pylist()
     with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
         explainer.explain(f"{names[7]}x")
 
@@ -414,10 +440,10 @@ def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: e
 
 def test_the_fewest_triples_are_told_if_asked_for(structural: emea.Result, explainer: Explainer) -> None:
     opened = Explainer.of(structural.outcome)
-    sources = [opened.kept.names[0][source] for source, _ in list(opened.kept.confidence)[:5]]
+    sources = [opened.kept.names[0][source].as_py() for source, _ in list(opened.kept.confidence)[:5]]
     told = [opened.explain(source, fewest=True) for source in sources]
     assert all(each.fewest_triples is not None or "would not be found" in each.notes[-1] for each in told)
     assert any(each.fewest_triples and "→" in each.fewest_triples.triples[0] for each in told)
     assert opened.explain(sources[0]).fewest_triples is None
-    name = explainer.kept.names[0][next(iter(explainer.kept.confidence))[0]]
+    name = explainer.kept.names[0][next(iter(explainer.kept.confidence))[0]].as_py()
     assert "structure only" in explainer.explain(name, fewest=True).notes[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import numpy as np
@@ -19,6 +20,16 @@ def sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, p
     rank = np.empty(len(array), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(array))
     return array.take(order), rank, order
+
+
+def place_of(name: str, names: pa.Array) -> int | None:
+    """Where a name stands among sorted ones: a dictionary of them would take as much memory again.
+
+    >>> place_of("b", pa.array(["a", "b"])), place_of("c", pa.array(["a", "b"]))
+    (1, None)
+    """
+    found = bisect_left(names, name, key=lambda each: each.as_py())
+    return found if found < len(names) and names[found].as_py() == name else None
 
 
 def unique_rows(*columns: np.ndarray) -> np.ndarray:

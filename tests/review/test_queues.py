@@ -12,6 +12,7 @@ from emea import Graph
 from emea.review import queues
 from emea.review.dealer import EVERY, IN_A_ROW, LEASE, Dealer, Dealt
 from emea.review.queues import Cards, Reach
+from emea.review.tables import Texts
 
 
 def cards(
@@ -160,6 +161,15 @@ def test_a_card_of_the_sample_counts_whatever_queue_it_came_from() -> None:
     assert dealer.answered == 2
     dealer.decide([3], decided=False)
     assert dealer.answered == 0
+
+
+def test_the_first_card_of_a_text_is_found_sorted_or_not() -> None:
+    column = ["b", "", "a", "b", "é", "a"]
+    texts = Texts(pa.array(column, pa.large_string()))
+    for _ in range(2):
+        assert list(texts) == column
+        assert [texts.first(each) for each in ("a", "b", "é", "", "c")] == [2, 0, 4, 1, None]
+        texts.sort()
 
 
 def test_nobody_is_dealt_a_card_that_lies_open_or_is_decided() -> None:

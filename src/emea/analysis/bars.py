@@ -9,12 +9,14 @@ the candidates is right; without "calibration" the method's own probability stan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from emea.analysis.shapley import coalitions, shapley
-from emea.data import Counterparts
+from emea.data import Candidates, Counterparts
 from emea.kernels.segments import LOWEST
 from emea.method.grounds import Grounds
 from emea.method.matching import SMALLEST_CHANCE
@@ -93,10 +95,10 @@ class LoopBars:
         self, source: int, target: int, members: np.ndarray, changed: dict[str, tuple[float, float]]
     ) -> np.ndarray:
         """The method's probability of the pair for each coalition."""
-        competition = self.grounds.competition
+        competition, row = self.grounds.competition, self.sides[0].position(source, target)
         beliefs = [
             side.belief(
-                *ends, members, {name: sides[place] for name, sides in changed.items()}, divided=any(competition)
+                *ends, row, members, {name: sides[place] for name, sides in changed.items()}, divided=any(competition)
             )
             for place, (side, ends) in enumerate(zip(self.sides, ((source, target), (target, source)), strict=True))
         ]
@@ -109,38 +111,36 @@ class _Side:
     """What is believed about the counterparts of each entity of one side."""
 
     def __init__(
-        self, proposed: Counterparts, considered: Counterparts, rules: dict[str, np.ndarray], none: float, say: float
+        self, grounds: Grounds, proposed: Counterparts, considered: Counterparts, place: int, counted: np.ndarray
     ) -> None:
-        self.wide, self.near = _Index(proposed), _Index(considered)
-        self.rules, self.none, self.say = rules, none, say
+        self.wide, self.near, self.counted = _Index(proposed), _Index(considered), counted
+        self.rules = {name: sides[place].cpu().numpy() for name, sides in grounds.rules.items()}
+        self.none, self.say = grounds.none[place], grounds.say
 
     @classmethod
     def both(cls, grounds: Grounds) -> tuple[_Side, _Side]:
         """Seen from the source, and from the target."""
-        forward, backward = (
-            {name: sides[place].cpu().numpy() for name, sides in grounds.rules.items()} for place in (0, 1)
-        )
-        return (
-            cls(grounds.proposed, grounds.considered, forward, grounds.none[0], grounds.say),
-            cls(grounds.proposed.swap(), grounds.considered.swap(), backward, grounds.none[1], grounds.say),
-        )
+        wide, near = grounds.proposed, grounds.considered
+        counted = _proposed(wide.candidates, near.candidates)
+        return cls(grounds, wide, near, 0, counted), cls(grounds, wide.swap(), near.swap(), 1, counted)
 
     def position(self, entity: int, other: int) -> int:
         """Row of a pair among the candidates, −1 if it is none."""
         return self.wide.row(entity, other)
 
     def belief(
-        self, entity: int, other: int, members: np.ndarray, changed: dict[str, float], *, divided: bool
+        self, entity: int, other: int, row: int, members: np.ndarray, changed: dict[str, float], *, divided: bool
     ) -> np.ndarray:
-        """p(other | entity) for each coalition. Where entities may have several counterparts, what these have together
-        is what the most probable one has."""
-        near, wide = self.near.rows(entity), self.wide.rows(entity)
+        """p(other | entity) for each coalition; the pair has a row among those proposed. Where entities may have
+        several counterparts, what these have together is what the most probable one has."""
+        near = self.near.rows(entity)
         considered = np.flatnonzero(self.near.other[near] == other)
         believed = self._ruled(entity, int(considered[0]) if len(considered) else -1, members, changed)
         # the rules have not looked at what is too improbable
-        found = believed[:, considered[0]] if len(considered) else self._unruled(entity, other, wide, members)
+        found = believed[:, considered[0]] if len(considered) else self._unruled(entity, row, members)
         if divided:
             return found
+        wide = self.wide.rows(entity)
         others = self.wide.belief[wide[~_among(self.wide.other[wide], self.near.other[near])]]
         highest = np.maximum(believed.max(1, initial=0.0), others.max(initial=0.0)).clip(NOTHING)
         total = (believed.sum(1) + others.sum()).clip(max=1.0)
@@ -152,10 +152,10 @@ class _Side:
         none = float(self.wide.none[entity])
         return 1 - none if none < 1 else 1.0
 
-    def _unruled(self, entity: int, other: int, wide: np.ndarray, members: np.ndarray) -> np.ndarray:
+    def _unruled(self, entity: int, row: int, members: np.ndarray) -> np.ndarray:
         """p(other | entity) by the encoder alone."""
         encoder, none, rivals = members[:, 0], members[:, -3], members[:, -2]
-        chance, count, left = self.wide.belief[self.wide.row(entity, other)], len(wide), self._left(entity)
+        chance, count, left = self.wide.belief[row], self.wide.count(entity), self._left(entity)
         share = np.where(encoder, chance / left, 1 / count)
         others = np.where(encoder & rivals, 1 - chance / left, 1 - 1 / count)
         found: np.ndarray = share / (share + others).clip(NOTHING) * np.where(encoder & none, left, 1.0)
@@ -163,10 +163,9 @@ class _Side:
 
     def _ruled(self, entity: int, place: int, members: np.ndarray, changed: dict[str, float]) -> np.ndarray:
         """p of each pair that the rules looked at, [coalitions, pairs]; the pair at `place` is the one asked about."""
-        near, wide = self.near.rows(entity), self.wide.rows(entity)
+        near = self.near.rows(entity)
         encoder, none, rivals = members[:, 0], members[:, -3], members[:, -2]
-        chance, left = self.near.belief[near], self._left(entity)
-        counted = _among(self.near.other[near], self.wide.other[wide])  # seeds are not
+        chance, left, counted = self.near.belief[near], self._left(entity), self.counted[near]
         given = chance[counted].sum().clip(NOTHING)
         logit = np.zeros((len(members), len(near)))
         for number, (name, found) in enumerate(self.rules.items()):
@@ -195,24 +194,55 @@ def _among(these: np.ndarray, those: np.ndarray) -> np.ndarray:
     return found
 
 
+def _proposed(wide: Candidates, near: Candidates) -> np.ndarray:
+    """Which of the pairs considered were proposed, [considered] bool: seeds were not. By bisection among the sorted
+    targets of their sources, as a key for each pair proposed would take more memory than all the rest."""
+    source, wanted, target = near.source.cpu().numpy(), near.target.cpu().numpy(), wide.target.cpu().numpy()
+    start = _starts(wide.source.cpu(), wide.sources)
+    first, last = start[source], start[source + 1]
+    end = last.copy()
+    while (left := np.flatnonzero(first < last)).size:
+        middle = (first[left] + last[left]) // 2
+        below = target[middle] < wanted[left]
+        first[left[below]], last[left[~below]] = middle[below] + 1, middle[~below]
+    found: np.ndarray = first < end
+    found[found] = target[first[found]] == wanted[found]
+    return found
+
+
+def _starts(entity: Tensor, entities: int) -> np.ndarray:
+    """Where the rows of each entity begin if they are sorted, and the last one ends, [entities + 1]."""
+    found: np.ndarray = np.append(0, torch.bincount(entity, minlength=entities).cumsum(0).numpy())
+    return found
+
+
 class _Index:
     """Beliefs by entity. They may be many, and lie in a file of which only the rows asked for are read."""
 
     def __init__(self, beliefs: Counterparts) -> None:
-        entity = beliefs.candidates.source.cpu()
-        self.start = np.append(0, torch.bincount(entity, minlength=beliefs.candidates.sources).cumsum(0).numpy())
-        self.order: np.ndarray | None = None  # rows by entity; None if they stand so
-        if not bool((entity[1:] >= entity[:-1]).all()):
-            small = np.int32 if len(entity) <= np.iinfo(np.int32).max else np.int64
-            self.order = np.argsort(entity.numpy(), kind="stable").astype(small)
+        self._entity = beliefs.candidates.source.cpu()
+        self._start = _starts(self._entity, beliefs.candidates.sources)
         self.other = beliefs.candidates.target.cpu().numpy()
         self.belief = beliefs.forward.double().cpu().numpy()
         self.none = beliefs.source_none.double().cpu().numpy()
 
     def rows(self, entity: int) -> np.ndarray:
         """Rows of an entity's pairs."""
-        first, last = self.start[entity : entity + 2]
-        return np.arange(first, last) if self.order is None else self.order[first:last]
+        first, last = self._start[entity : entity + 2]
+        return np.arange(first, last) if self._order is None else self._order[first:last]
+
+    def count(self, entity: int) -> int:
+        """How many pairs an entity has."""
+        return int(self._start[entity + 1] - self._start[entity])
+
+    @cached_property
+    def _order(self) -> np.ndarray | None:
+        """Rows by entity; None if they stand so. Of all that is proposed for each target, they are seldom asked for."""
+        entity = self._entity
+        if bool((entity[1:] >= entity[:-1]).all()):
+            return None
+        small = np.int32 if len(entity) <= np.iinfo(np.int32).max else np.int64
+        return np.argsort(entity.numpy(), kind="stable").astype(small)
 
     def row(self, entity: int, other: int) -> int:
         """Row of a pair, −1 if there is none."""

@@ -36,9 +36,13 @@ def review(  # noqa: PLR0917 - one parameter for each option
 
     emea review run --person anna --person ben --host 192.168.1.5 --insecure
     """
+    import os
     import webbrowser
 
     from emea.cli._console import say
+    from emea.review.running import MEMORY
+
+    os.environ.update({**MEMORY, **os.environ})  # before Arrow and torch are loaded, which read it
     from emea.review.people import People
     from emea.review.server import serve
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from emea.data import Graph
+from emea.data import Graph, Links
 from emea.kernels.segments import starts
 
 ROOM = 16  # slots of the hash table per key: one absent key in sixteen passes the filter
@@ -47,6 +47,19 @@ def sorted_distinct(keys: Tensor) -> Tensor:
     else:
         found = torch.unique(keys)
     return found
+
+
+class BySource:
+    """The counterparts of each source with their weights: in columns, as lists would take ten times the memory."""
+
+    def __init__(self, links: Links, sources: int) -> None:
+        order = torch.argsort(links.source, stable=True)
+        self._start = [0, *torch.bincount(links.source, minlength=sources).cumsum(0).tolist()]
+        self._target, self._weight = links.target[order], links.weight[order]
+
+    def __getitem__(self, source: int) -> list[tuple[int, float]]:
+        own = slice(self._start[source], self._start[source + 1])
+        return list(zip(self._target[own].tolist(), self._weight[own].tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.estimates import Answer, Sample, estimate
 from emea.review.queues import Cards, Reach
-from emea.review.tables import numbers
+from emea.review.tables import numbers, single
 
 if TYPE_CHECKING:
     from emea.review.entities import Entities
@@ -211,8 +211,8 @@ def _unseen(decision: Decision) -> bool:
 
 def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     """What the queues need to know, with the triples of both graphs as far as they have been read."""
-    types, triples = _single(reviewed.names["source_type"]), (NO_TRIPLES, NO_TRIPLES)
-    names = [_single(reviewed.names[side]) for side in ("source", "target")]
+    types, triples = single(reviewed.names["source_type"]), (NO_TRIPLES, NO_TRIPLES)
+    names = [single(reviewed.names[side]) for side in ("source", "target")]
     source = np.arange(len(reviewed))
     target = np.where(numbers(pc.binary_length(names[1])) > 0, numbers(pc.dictionary_encode(names[1]).indices), -1)
     if reviewed.entities is not None:
@@ -229,10 +229,6 @@ def _cards(reviewed: Reviewed) -> tuple[Cards, tuple[np.ndarray, np.ndarray]]:
     kind = queues.kinds(type_, source, triples[0])
     about = type_, tuple(named), kind, reviewed.judged
     return Cards(source, target, reviewed.linked, reviewed.probability, *about), triples
-
-
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _positions(entities: Entities, names: pa.Array) -> np.ndarray:

@@ -5,7 +5,10 @@ Its tables are read at once; graphs and what explains links follow, and cards ar
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import random
+import sys
 import threading
 from dataclasses import replace
 from functools import lru_cache
@@ -19,7 +22,18 @@ import pyarrow.compute as pc
 from emea.errors import EmeaError, InputError
 from emea.report.reading import FinishedRun, read_columns
 from emea.review.decision import Decision
-from emea.review.tables import CANDIDATES, Ranked, numbers, plain_entity, search, surest, texts, unlinked_sources
+from emea.review.tables import (
+    CANDIDATES,
+    Ranked,
+    Texts,
+    numbers,
+    plain_entity,
+    search,
+    single,
+    surest,
+    texts,
+    unlinked_sources,
+)
 from emea.runs.folder import written_table
 
 if TYPE_CHECKING:
@@ -29,6 +43,7 @@ if TYPE_CHECKING:
     from emea.runs.explaining import Explainer
 
 EXPLAINED = 256  # explanations that are kept
+RELEASED = 20  # cards after which what was read for them is given back
 UNTYPED = "no type"
 NAMES = ["source", "target", "source_label", "target_label", "source_type", "target_type"]
 
@@ -43,7 +58,7 @@ class Reviewed:
         self.entities: tuple[Entities, Entities] | None = None
         self._explainer: Explainer | None = None
         self._candidates: Ranked | None = None
-        self._explaining = threading.Lock()
+        self._explaining, self._shown = threading.Lock(), 0
         self._explained = lru_cache(maxsize=EXPLAINED)(self._explain)
         links, given = run.links, list[tuple[str, str]]()
         if seeds is not None and seeds.num_rows:
@@ -51,7 +66,8 @@ class Reviewed:
         links = surest(links)
         both = [links] if run.unlinked is None else [links, unlinked_sources(run.unlinked)]
         self.names = pa.concat_tables([table.select(NAMES) for table in both]).combine_chunks()
-        self.source, self.target, self.label, self.target_label = (self.names[name].to_pylist() for name in NAMES[:4])
+        self.source: list[str] = self.names["source"].to_pylist()
+        self.target, self.label, self.target_label = (Texts(single(self.names[name])) for name in NAMES[1:4])
         self.type, self._target_type = (texts(self.names[name]) for name in NAMES[4:])
         self.names = self.names.drop_columns(["source_label", "target_label"])
         self.linked = np.arange(len(self.source)) < links.num_rows  # [cards]
@@ -59,7 +75,6 @@ class Reviewed:
             np.float64
         )  # [cards]
         self.number = {source: card for card, source in enumerate(self.source)}
-        self._of_target = {target: card for card, target in reversed(list(enumerate(self.target))) if target}
         self._given = dict(given), {target: source for source, target in given}
 
     @classmethod
@@ -76,7 +91,6 @@ class Reviewed:
             self._load(prepared, explainer)
         except Exception as error:  # noqa: BLE001 - cards without graphs are better than no page
             self.notes = (*self.notes, f"the graphs cannot be shown: {error}")
-        pa.default_memory_pool().release_unused()  # reading needs much more than is kept
         self.ready.set()
 
     def _load(self, prepared: Prepared | None, explainer: Explainer | None) -> None:
@@ -84,6 +98,7 @@ class Reviewed:
         from emea.review.entities import Entities
         from emea.runs.wording import Called
 
+        self.target.sort()
         task = read_again(self.run) if prepared is None else prepared.given
         if explainer is None:
             try:
@@ -101,6 +116,9 @@ class Reviewed:
                 each.warm()
             self.entities = found
         self._explainer = explainer
+        if explainer is not None and len(self):
+            self.card(self.source[0], None, None)  # what the first card would wait for
+            explainer.kept.release()
 
     @property
     def judged(self) -> bool:
@@ -132,6 +150,9 @@ class Reviewed:
         if card is None:
             return None
         hidden = sampled is not None and decided is None
+        self._shown += 1
+        if self._explainer is not None and self._shown % RELEASED == 0:
+            self._explainer.kept.release()
         target, sure = (self.target[card] or None), float(self.probability[card])
         ranked = self._ranked(source, target, sure if self.linked[card] else None)
         if decided is not None and decided.target and decided.target not in {name for name, _, _ in ranked}:
@@ -160,11 +181,15 @@ class Reviewed:
             found = self.entities[side].shown(name, self._of_target_graph if side else self._of_source_graph)
             if found is not None:
                 return found
-        card = self._of_target.get(name) if side else self.number.get(name)
+        card = self._card(side, name)
         if card is None:
             return plain_entity(name)
         columns = (self.target_label, self._target_type) if side else (self.label, self.type)
         return plain_entity(name, *(column[card] for column in columns))
+
+    def _card(self, side: int, name: str) -> int | None:
+        """The first card of a source, or of a target."""
+        return self.target.first(name) if side else self.number.get(name)
 
     def _of_source_graph(self, name: str) -> str | None:
         """The counterpart of a source, linked or given."""
@@ -173,14 +198,14 @@ class Reviewed:
 
     def _of_target_graph(self, name: str) -> str | None:
         """The counterpart of a target, linked or given."""
-        card = self._of_target.get(name)
+        card = self._card(1, name)
         return self.source[card] if card is not None and self.linked[card] else self._given[1].get(name)
 
     def knows_target(self, name: str) -> bool:
         """Whether the target graph has an entity of this name, as far as can be told by now."""
         if self.entities is not None:
             return self.entities[1].number(name) is not None
-        return not self.ready.is_set() or self._explainer is None or name in self._explainer.finder.numbers[1]
+        return not self.ready.is_set() or self._explainer is None or self._explainer.finder.number(1, name) is not None
 
     def search(self, text: str, side: int) -> list[dict[str, str]]:
         """Entities whose name or label has a text; among those of the links if the graphs are not known."""
@@ -237,6 +262,16 @@ def _explainer(run: FinishedRun, given: Task | Prepared | str) -> Explainer:
     if isinstance(given, Task):
         given = prepare(given, Settings(evidence=run.settings.get("evidence", {})).evidence)
     return Explainer.open(run.folder, (), given)
+
+
+def give_back() -> None:
+    """Give memory back to the system: reading needs much more than is kept."""
+    pa.default_memory_pool().release_unused()
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+        if trim is not None:
+            trim(0)
 
 
 def _pairs(table: pa.Table) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from emea.errors import InputError
 from emea.review.board import WANTED, Board
 from emea.review.bulk import Choice
-from emea.review.cards import Reviewed
+from emea.review.cards import Reviewed, give_back
 from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.running import NextRun
@@ -52,6 +52,7 @@ class Desk:
                 self._opened.wait(HEAD_START)
             self.reviewed.load(prepared, explainer)
             self.board.rebuild()
+            give_back()
 
         threading.Thread(target=work, daemon=True).start()
 

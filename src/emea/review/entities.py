@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from emea.data import Graph
 from emea.formats._labels import TYPES, last_parts, types
+from emea.order import place_of
 from emea.review.tables import FOUND, page_of
 from emea.runs.wording import Called
 
@@ -29,13 +29,14 @@ class Entities:
         self.graph, self.called = graph, called
         triples = graph.triples.numpy()
         typing = pc.is_in(graph.relations, pa.array(TYPES, pa.large_string())).to_numpy(zero_copy_only=False)
-        self.triples = triples[~typing[triples[:, 1]]] if len(triples) else triples  # types are shown by themselves
+        self.triples = triples[~typing[triples[:, 1]]] if typing.any() else triples  # types are shown by themselves
         self._by_tail = np.argsort(self.triples[:, 2], kind="stable")
-        self._heads, self._tails = self.triples[:, 0].copy(), self.triples[self._by_tail, 2]
-        entity, attribute = (graph.literals[column].to_numpy() for column in ("entity", "attribute"))
-        order = np.argsort(entity, kind="stable")
-        self._holders, self._held = entity[order], attribute[order]
-        self._literals, self._values_held = order, graph.literals["value"].combine_chunks()
+        entity, self._held = (graph.literals[column].to_numpy() for column in ("entity", "attribute"))
+        self._literals, self._values_held = np.argsort(entity, kind="stable"), graph.literals["value"].combine_chunks()
+        self._heads, self._tails, self._holders = (  # where the rows of each entity begin
+            np.append(0, np.cumsum(np.bincount(column, minlength=len(graph.entities))))
+            for column in (self.triples[:, 0], self.triples[:, 2], entity)
+        )
         self._relations, self._attributes = (
             last_parts(names).to_pylist() for names in (graph.relations, graph.attributes)
         )
@@ -59,10 +60,8 @@ class Entities:
         self.relations  # noqa: B018 - computed once
 
     def number(self, name: str) -> int | None:
-        """Which entity has this name: they are sorted, and a dictionary would take as much memory again."""
-        names = self.graph.entities
-        found = bisect_left(names, name, key=lambda each: each.as_py())
-        return found if found < len(names) and names[found].as_py() == name else None
+        """Which entity has this name."""
+        return place_of(name, self.graph.entities)
 
     def shown(self, name: str, counterpart: Counterpart) -> dict[str, Any] | None:
         """All that a card shows of an entity; None if the graph has none of this name."""
@@ -100,18 +99,18 @@ class Entities:
         return pc.utf8_lower(both)
 
     def _values(self, entity: int) -> list[dict[str, str]]:
-        first, last = np.searchsorted(self._holders, [entity, entity + 1])
-        rows = slice(first, min(last, first + MOST))
-        values = self._values_held.take(pa.array(self._literals[rows])).to_pylist()
+        first, last = self._holders[entity : entity + 2]
+        rows = self._literals[first : min(last, first + MOST)]
+        values = self._values_held.take(pa.array(rows)).to_pylist()
         return [
             {"attribute": self._attributes[attribute], "value": _cut(value)}
             for attribute, value in zip(self._held[rows].tolist(), values, strict=True)
         ]
 
     def _neighbours(self, entity: int, counterpart: Counterpart) -> list[dict[str, Any]]:
-        first, last = np.searchsorted(self._heads, [entity, entity + 1])
+        first, last = self._heads[entity : entity + 2]
         there = [(row[1], row[2], False) for row in self.triples[first : min(last, first + MOST)].tolist()]
-        first, last = np.searchsorted(self._tails, [entity, entity + 1])
+        first, last = self._tails[entity : entity + 2]
         back = self.triples[self._by_tail[first : min(last, first + MOST)]].tolist()
         found = [*there, *((relation, head, True) for head, relation, _ in back)][:MOST]
         names = self.graph.entities.take(pa.array([other for _, other, _ in found], pa.int64())).to_pylist()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,11 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     return np.array([each or 0 for each in column.to_pylist()])
 
 
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """The same in one piece."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def texts(column: pa.ChunkedArray) -> list[str]:
     """The texts of a column, equal ones kept once."""
     encoded = pc.dictionary_encode(column).combine_chunks()
@@ -72,6 +78,41 @@ def unlinked_sources(table: pa.Table) -> pa.Table:
     found = table.rename_columns([names.get(name, name) for name in table.column_names])
     nothing = pc.utf8_slice_codeunits(found["source"], 0, 0)
     return found.append_column("source_type", nothing).append_column("target_type", nothing)
+
+
+class Texts(Sequence[str]):
+    """The texts of a column, each the first time it is asked for: as Python's own they take several times as much."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._column, self._order = column, np.zeros(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._column.to_pylist())
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        found: str | list[str] = self._column[row].to_pylist() if isinstance(row, slice) else self._column[row].as_py()
+        return found
+
+    def sort(self) -> None:
+        """From now on, rows are found without looking through all of them."""
+        self._order = pc.sort_indices(self._column).to_numpy()
+
+    def first(self, text: str) -> int | None:
+        """The first row that has a text."""
+        order = self._order
+        if not len(order):
+            row = pc.index(self._column, text).as_py()
+            return None if row < 0 else int(row)
+        place = bisect_left(order, text, key=lambda row: self._column[int(row)].as_py())
+        found = place < len(order) and self[int(order[place])] == text
+        return int(order[place]) if found else None
 
 
 class Ranked:

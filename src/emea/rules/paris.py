@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from emea.contracts import Ground, Grounded, PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
-from emea.kernels.joins import Edges, expand, lookup
+from emea.kernels.joins import BySource, Edges, expand, lookup
 from emea.kernels.limits import EDGE_BLOCK
 from emea.kernels.segments import cuts, segment_choice, segment_sum, starts
 from emea.rules._subrelations import Subrelations, log_unlikely
@@ -112,9 +112,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         pairs = beliefs.candidates
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
         edges = replace(self.source), replace(self.target)  # so that what only the estimate needs is not kept
-        subrelations, counterparts = self.subrelations(equal, edges), defaultdict[int, list[tuple[int, float]]](list)
-        for source, target, belief in zip(equal.source.tolist(), equal.target.tolist(), weight.tolist(), strict=True):
-            counterparts[source].append((target, belief))
+        subrelations, counterparts = self.subrelations(equal, edges), BySource(equal, self.source.entities)
 
         def of(source: int, target: int) -> Grounded:
             found = self._pieces(source, target, counterparts, subrelations)
@@ -131,7 +129,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         return of
 
     def _pieces(
-        self, source: int, target: int, counterparts: Mapping[int, list[tuple[int, float]]], subrelations: Subrelations
+        self, source: int, target: int, counterparts: BySource, subrelations: Subrelations
     ) -> list[tuple[Ground, float]]:
         """Each r(e, n), r'(e', n') with n and n' believed equal, and the logarithm of its term."""
         found = []
@@ -139,7 +137,7 @@ class PARIS(TwoSidedRule[PARISSettings]):
         for relation, tail in zip(*self.target.leaving(target), strict=True):
             led_to[tail].append(relation)
         for relation, tail in zip(*self.source.leaving(source), strict=True):
-            same = [(target, 1.0)] if tail == source else counterparts.get(tail, [])
+            same = [(target, 1.0)] if tail == source else counterparts[tail]
             for counterpart, belief in same:
                 if counterpart == target and tail != source and self.settings.evidence == "both":
                     continue  # if e equals e', no other entity does

@@ -85,13 +85,13 @@ class Explainer:
 
     def candidates(self, source: str, most: int) -> list[tuple[str, float, float]]:
         """The best candidates of a source, by name: each with its confidence and log-odds."""
-        one = self.finder.numbers[0].get(source)
+        one = self.finder.number(0, source)
         if one is None:
             return []
         found = []
         for log_odds, other in self._ranked(one)[:most]:
             sure = self.kept.confidence.get((one, other), 1 / (1 + float(np.exp(-log_odds))))
-            found.append((self.kept.names[1][other], sure, log_odds))
+            found.append((self.finder.name(1, other), sure, log_odds))
         return found
 
     def reason(self, source: int, target: int) -> str:
@@ -107,7 +107,7 @@ class Explainer:
         return "; ".join(text for _, text in sorted(found, reverse=True)[:2])
 
     def _explained(self, source: int, target: int) -> Explanation:
-        names = self.kept.names[0][source], self.kept.names[1][target]
+        names = self.finder.name(0, source), self.finder.name(1, target)
         labels = self.finder.label(0, source), self.finder.label(1, target)
         told = Explanation(*names, *labels, "candidate", 0.0)
         status = self._status(source, target)
@@ -204,7 +204,7 @@ class Explainer:
         assert pieces is not None
         bars, other = pieces.bars(source, others[0]), others[0]
         groups = tuple(Group(name, "", log_odds) for name, log_odds in bars.groups.items())
-        names = self.kept.names[1][other], self.finder.label(1, other)
+        names = self.finder.name(1, other), self.finder.label(1, other)
         return Candidate(*names, bars.confidence, bars.log_odds, bars.base, groups)
 
     def _smallest_set(self, source: int, target: int, bars: Bars, pieces: Pieces) -> SmallestSet | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from functools import cached_property
 
 from emea.data import Links
 from emea.errors import InputError
 from emea.evidence.prepared import Prepared
 from emea.formats._labels import labelled
+from emea.order import place_of
 from emea.runs.kept import Kept
 from emea.runs.wording import Called, both_called, readable
 
@@ -20,14 +20,18 @@ class Finder:
     """Names and labels of the entities of both graphs."""
 
     def __init__(self, kept: Kept, prepared: Prepared | None, languages: Sequence[str]) -> None:
-        self.kept, self.prepared = kept, prepared
+        self.prepared = prepared
+        given = prepared.given if prepared is not None else None
+        self.names = kept.names if given is None else (given.source.entities, given.target.entities)
         self.called: tuple[Called, Called] | None = both_called(prepared, languages) if prepared else None
 
-    @cached_property
-    def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The entities by name."""
-        source, target = ({name: number for number, name in enumerate(names)} for names in self.kept.names)
-        return source, target
+    def name(self, side: int, entity: int) -> str:
+        """That of an entity of the source graph (0), or of the target graph."""
+        return str(self.names[side][entity].as_py())
+
+    def number(self, side: int, name: str) -> int | None:
+        """The entity of this name."""
+        return place_of(name, self.names[side])
 
     def given(self, what: str) -> Links:
         """Pairs that the run was given: seeds, exclusions, unmatched."""
@@ -36,7 +40,7 @@ class Finder:
 
     def label(self, side: int, entity: int) -> str:
         """What an entity is called."""
-        return self.called[side].label(entity) if self.called else readable(self.kept.names[side][entity])
+        return self.called[side].label(entity) if self.called else readable(self.name(side, entity))
 
     def pair(self, source: str, target: str | None) -> tuple[int | None, int | None]:
         """The two entities; if only one is given, it may be of either graph."""
@@ -49,7 +53,7 @@ class Finder:
         return self._exact(text, side) is not None or len(self._called_so(text, side)) == 1
 
     def _exact(self, text: str, side: int) -> int | None:
-        found = self.numbers[side].get(text)
+        found = self.number(side, text)
         if found is None and self.prepared is not None:
             graph = (self.prepared.given.source, self.prepared.given.target)[side]
             aliases = graph.aliases.to_pylist() if graph.aliases is not None else []
@@ -57,7 +61,7 @@ class Finder:
         return found
 
     def _called_so(self, text: str, side: int) -> list[int]:
-        names, wanted = self.kept.names[side], text.casefold()
+        names, wanted = self.names[side].to_pylist(), text.casefold()
         found = {number for number, name in enumerate(names) if readable(name).casefold() == wanted}
         if self.prepared is not None:
             graph = (self.prepared.given.source, self.prepared.given.target)[side]
@@ -72,7 +76,7 @@ class Finder:
         found = self._called_so(text, side)
         if len(found) == 1:
             return found[0]
-        names = self.kept.names[side]
+        names = self.names[side].to_pylist()
         if found:
             shown = ", ".join(names[number] for number in found[:3])
             raise InputError(f"{len(found)} {SIDES[side]}s are called '{text}': expected one of {shown}")

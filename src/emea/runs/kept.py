@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save
 from torch import Tensor
 
@@ -24,6 +25,7 @@ from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
 from emea.runs.folder import GROUNDS
+from emea.runs.mapped import Mapped
 
 FORMAT = 2  # of what is in it
 BELIEFS = ("forward", "backward", "source_none", "target_none")
@@ -33,9 +35,20 @@ class Kept:
     """The grounds of a run, the graphs they belong to, and the confidence of its links in full precision."""
 
     def __init__(
-        self, grounds: Grounds, task: str, confidence: dict[tuple[int, int], float], names: tuple[list[str], list[str]]
+        self,
+        grounds: Grounds,
+        task: str,
+        confidence: dict[tuple[int, int], float],
+        names: tuple[Tensor, Tensor],
+        file: Mapped | None = None,
     ) -> None:
-        self.grounds, self.task, self.confidence, self.names = grounds, task, confidence, names
+        self.grounds, self.task, self.confidence, self._names, self._file = grounds, task, confidence, names, file
+
+    @cached_property
+    def names(self) -> tuple[pa.Array, pa.Array]:
+        """Of the sources, and of the targets: where the graphs are there, these have them too."""
+        source, target = (pa.array(json.loads(text.numpy().tobytes()), pa.large_string()) for text in self._names)
+        return source, target
 
     @classmethod
     def read(cls, folder: Path) -> Kept:
@@ -44,17 +57,16 @@ class Kept:
         if not path.exists():
             raise InputError(f"{path} does not exist: only finished runs of the method emea can be explained")
         try:
-            with safe_open(path, framework="pt") as file:
-                about = json.loads((file.metadata() or {}).get("about", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            file = Mapped(path)
         except (SafetensorError, OSError) as error:
             raise InputError(f"{path} is not complete ({error}); run again to explain links") from error
+        about, tensors = json.loads(file.about.get("about", "{}")), file.tensors
         if about.get("format") != FORMAT:
             raise InputError(f"{path} was written by another version of emea; run again to explain links")
         links = zip(tensors["links.source"].tolist(), tensors["links.target"].tolist(), strict=True)
         confidence = dict(zip(links, tensors["links.confidence"].tolist(), strict=True))
-        source, target = (_lines(tensors[f"names.{side}"]) for side in ("source", "target"))
-        return cls(_grounds(tensors, about), about["task"], confidence, (source, target))
+        names = tensors["names.source"], tensors["names.target"]
+        return cls(_grounds(tensors, about), about["task"], confidence, names, file)
 
     @classmethod
     def of(cls, outcome: Outcome) -> Kept:
@@ -64,9 +76,12 @@ class Kept:
         task, links = outcome.prepared.given, outcome.alignment
         pairs = zip(links.source.tolist(), links.target.tolist(), strict=True)
         confidence = dict(zip(pairs, links.confidence.double().tolist(), strict=True))
-        return cls(
-            outcome.grounds, "", confidence, (task.source.entities.to_pylist(), task.target.entities.to_pylist())
-        )
+        return cls(outcome.grounds, "", confidence, (_text(task.source.entities), _text(task.target.entities)))
+
+    def release(self) -> None:
+        """Give back the memory of what was read of the file, for who explains one link after the other."""
+        if self._file is not None:
+            self._file.release()
 
     def belongs_to(self, task: Task) -> bool:
         """Whether these are the graphs and seeds of the run."""
@@ -144,8 +159,9 @@ def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
     sizes = about["sizes"]
 
     def beliefs(name: str, source: Tensor, target: Tensor) -> Counterparts:
-        nothing = torch.zeros(len(source)), sizes[0], sizes[1], torch.zeros(sizes[0]), torch.zeros(sizes[1])
-        return Counterparts(Candidates(source, target, *nothing), *(tensors[f"{name}.{each}"] for each in BELIEFS))
+        zero = torch.zeros(())
+        pairs = Candidates(source, target, zero.expand(len(source)), *sizes, *(zero.expand(size) for size in sizes))
+        return Counterparts(pairs, *(tensors[f"{name}.{each}"] for each in BELIEFS))
 
     considered = beliefs("considered", tensors["considered.source"].long(), tensors["considered.target"].long())
     asked: dict[str, Any] = {each: tensors[f"asked.{each}"] for each in BELIEFS if f"asked.{each}" in tensors}
@@ -192,8 +208,3 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
 
 def _text(names: pa.Array) -> Tensor:
     return torch.frombuffer(bytearray(json.dumps(names.to_pylist()).encode()), dtype=torch.uint8)
-
-
-def _lines(text: Tensor) -> list[str]:
-    names: list[str] = json.loads(text.numpy().tobytes())
-    return names

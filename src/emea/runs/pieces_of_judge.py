@@ -233,8 +233,8 @@ class JudgedPieces(Pieces):
                 Part(
                     f"in both: {both} → {same} ({weight:.2f})",
                     0.0,
-                    Named(self.finder.kept.names[0][one], labels[0]),
-                    Named(self.finder.kept.names[1][another], labels[1]),
+                    Named(self.finder.name(0, one), labels[0]),
+                    Named(self.finder.name(1, another), labels[1]),
                     names[0][0],
                     names[1][0],
                     names[0][1],
@@ -261,7 +261,7 @@ class JudgedPieces(Pieces):
     def _known_links(self) -> Linked | None:
         """What support comes from: the judged pairs that are probable."""
         assert self._support is not None
-        odds, sizes = self.sums.said.sum(1), (len(self.finder.kept.names[0]), len(self.finder.kept.names[1]))
+        odds, sizes = self.sums.said.sum(1), (len(self.finder.names[0]), len(self.finder.names[1]))
         return self._support.linked(competing(self.judged.pairs, odds, sizes, self.grounds.competition))
 
     def _kinds(self, source: int, target: int) -> str:

@@ -13,8 +13,9 @@ from emea import plugins
 from emea.analysis.bars import CALIBRATION, ENCODER, NONE, RIVALS, Bars, LoopBars
 from emea.analysis.explanation import Named, Part
 from emea.contracts import Ground, Grounded, Rule
+from emea.data import Links
 from emea.evidence.prepared import Prepared
-from emea.kernels.joins import Edges
+from emea.kernels.joins import BySource, Edges
 from emea.method.grounds import Grounds
 from emea.rules.paris import PARIS
 from emea.runs.finding import Finder
@@ -110,7 +111,7 @@ class LoopPieces(Pieces):
         reached = [self._within_two(place, entity) for place, entity in enumerate((source, target))]
         found = []
         for one, steps in reached[0].items():
-            for other, belief in self._labelled.get(one, ()):
+            for other, belief in self._labelled[one]:
                 if other in reached[1]:
                     text = f"{self.finder.label(0, one)} ↔ {self.finder.label(1, other)} ({belief:.2f}), "
                     away = steps + reached[1][other]
@@ -141,16 +142,12 @@ class LoopPieces(Pieces):
         return Edges.build(graphs.source, device), Edges.build(graphs.target, device)
 
     @cached_property
-    def _labelled(self) -> dict[int, list[tuple[int, float]]]:
-        """Pairs that count as labelled, by source."""
-        beliefs = self.grounds.asked
-        rows = (beliefs.confidence > LIKELY).nonzero()[:, 0]
-        pairs, found = beliefs.candidates[rows], defaultdict[int, list[tuple[int, float]]](list)
-        for one, other, belief in zip(
-            pairs.source.tolist(), pairs.target.tolist(), beliefs.confidence[rows].tolist(), strict=True
-        ):
-            found[one].append((other, belief))
-        return found
+    def _labelled(self) -> BySource:
+        """Pairs that count as labelled."""
+        beliefs, confidence = self.grounds.asked, self.grounds.asked.confidence
+        rows = (confidence > LIKELY).nonzero()[:, 0]
+        pairs = beliefs.candidates[rows]
+        return BySource(Links(pairs.source, pairs.target, confidence[rows]), self.edges[0].entities)
 
     @cached_property
     def _built(self) -> dict[str, Rule[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,8 @@ from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.marks import KEPT, LOOKED_AT, Holders, Marks, Neighbourhood
 from emea.candidates.search import search
 from emea.data import Embeddings, pair_keys
+from emea.encoders import propagation
+from emea.kernels import messages
 from emea.kernels.joins import Edges
 from emea.kernels.lists import centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, plain_product, products
@@ -182,13 +185,41 @@ def test_entities_without_a_vector_find_nothing_and_are_not_found() -> None:
     assert not (backward == 4).any()
 
 
-def test_products_of_halves_are_summed_in_single_precision() -> None:
+@pytest.mark.parametrize("block", [2**28, 64 * 7, 1])
+def test_products_of_halves_are_summed_in_single_precision(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "HALVES_BLOCK", block)
     left, right = units(40, 7, axes=64).bfloat16(), units(50, 8, axes=64).bfloat16()
     row, column = torch.randint(40, (200,), generator=drawn(1)), torch.randint(50, (200,), generator=drawn(2))
     pattern = Pattern(row, column, (40, 50))
     found = products(pattern, left, right)
     assert found.dtype == torch.float32
     assert torch.allclose(found, plain_product(pattern, left.float(), right.float()), atol=1e-6)
+
+
+def test_a_whole_run_with_embeddings_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, reference = emea.read_example("world", seeds=100)
+    changes = ["em.rounds=1", "evidence.kind=structure", "similarity.bounded=0"]
+    true, right = reference.open(), []
+    for numbers in (propagation.MOST_NUMBERS, 0):
+        monkeypatch.setattr(propagation, "MOST_NUMBERS", numbers)
+        found = emea.align(task, load("fast", assignments=changes)).alignment
+        keys = (pair_keys(links.source, links.target, len(task.target.entities)) for links in (found, true))
+        right.append(int(torch.isin(*keys).sum()))
+    assert right[0] > 100
+    assert right[1] >= 0.97 * right[0]
+
+
+def test_rows_that_look_at_the_same_follow_each_other() -> None:
+    marks = torch.randint(-1, 90, (400, KEPT), generator=drawn(3)).int()
+    target = torch.randint(-1, 90, (300, KEPT), generator=drawn(4)).int()
+    holders = Holders.of(target, 90, torch.ones(300, dtype=torch.bool))
+    order, shared = holders.together(marks, 64), []
+    assert sorted(order.tolist()) == list(range(400))
+    for each in (order, torch.arange(400)):
+        row, _, entity = holders.sharing(marks[each], 64)
+        looked_at = [frozenset(entity[row == number].tolist()) for number in range(400)]
+        shared.append(sum(len(one & other) for one, other in pairwise(looked_at)))
+    assert shared[0] > 2 * shared[1]
 
 
 def test_a_whole_run_finds_as_much_where_all_are_looked_at() -> None:

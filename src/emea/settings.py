@@ -76,8 +76,11 @@ class SimilaritySettings(PluginSettings):
     )
     axes: int = Field(1024, ge=1, description="main axes of the embeddings used by the approximate search")
     large: int = Field(2**30, ge=0, description="use three quarters of the axes beyond this many pairs")
-    bounded: int = Field(
-        2**32, ge=0, description="beyond this many pairs, each entity looks at `shared` and `scanned` others only"
+    bounded: int | None = Field(
+        None,
+        ge=0,
+        description="beyond this many pairs, each entity looks at `shared` and `scanned` others only; if unset 2²⁸ on "
+        "a CPU, and 2³² on a GPU, which compares all of them sooner",
     )
     shared: int = Field(512, ge=1, description="entities looked at that share known pairs within two steps")
     scanned: int = Field(2048, ge=1, description="entities looked at on the nearest lists of an inverted file")

@@ -56,9 +56,8 @@ def _with_holders(
     count: int,
 ) -> Tensor:
     """The best of what a scan found and of the entities that share marks."""
-    parts = []
-    every = torch.arange(len(queries), device=queries.device)
-    for rows in torch.split(every, max(1, BLOCK // (2 * shared))):
+    result = torch.full((len(queries), count), -1, dtype=torch.int32, device=queries.device)
+    for rows in torch.split(holders.together(marks, shared), max(1, BLOCK // (2 * shared))):
         row, place, entity = holders.sharing(marks[rows], shared)
         product = products(Pattern(row, entity.long(), (len(rows), len(keys))), queries[rows], keys)
         value = torch.full((len(rows), shared), -torch.inf, dtype=product.dtype, device=product.device)
@@ -69,8 +68,8 @@ def _with_holders(
             torch.cat([value, near[0][rows].to(value.dtype)], 1),
             torch.cat([found.gather(1, best), near[1][rows]], 1),
         )
-        parts.append(_distinct(*both, count))
-    return torch.cat(parts) if parts else near[1][:, :count]
+        result[rows] = _distinct(*both, count)
+    return result
 
 
 def _distinct(value: Tensor, found: Tensor, count: int) -> Tensor:

@@ -17,6 +17,7 @@ from emea.settings import SimilaritySettings
 KEPT = 8  # marks of an entity: more are commoner ones, which crowd out what the rare ones tell
 LOOKED_AT = 64  # neighbours of an entity whose marks it takes over, those of lowest degree first
 BLOCK = 2**22  # rows
+PAYS = (2**28, 2**32)  # pairs beyond which looking at few of them pays, on a CPU and on a GPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +114,30 @@ class Holders:
 
     def sharing(self, marks: Tensor, budget: int) -> tuple[Tensor, Tensor, Tensor]:
         """The holders of the rarest of each row's marks, at most `budget` for a row: row, place in it, and entity."""
-        held = torch.where(marks >= 0, self.count[marks.clamp(min=0).long()], 0)
-        held, order = torch.sort(torch.where(held > 0, held, budget + 1), dim=1, stable=True)
+        marks, held = self._rarest_first(marks, budget)
         used = held.cumsum(1)
-        fits = used <= budget
-        row, column = fits.nonzero().unbind(1)
-        mark = marks.gather(1, order)[row, column].long()
+        row, column = (used <= budget).nonzero().unbind(1)
+        mark = marks[row, column].long()
         item, position = expand(self.start[mark], self.count[mark])
         place = (used - held)[row, column][item] + position - self.start[mark][item]
         return row[item], place, self.entity[position]
+
+    def together(self, marks: Tensor, budget: int) -> Tensor:
+        """An order of the rows in which those that look at the same holders follow each other: what they compare
+        themselves with is then still in a processor's cache."""
+        marks, held = self._rarest_first(marks, budget)
+        last = (held.cumsum(1) <= budget).sum(1) - 1
+        commonest = [
+            torch.where(at >= 0, marks.gather(1, at.clamp(min=0)[:, None])[:, 0], -1) for at in (last - 1, last)
+        ]
+        order = torch.argsort(commonest[0])
+        return order[torch.argsort(commonest[1][order], stable=True)]
+
+    def _rarest_first(self, marks: Tensor, budget: int) -> tuple[Tensor, Tensor]:
+        """Each row's marks by the number of their holders, and this number; those without any count as too many."""
+        held = torch.where(marks >= 0, self.count[marks.clamp(min=0).long()], 0)
+        held, order = torch.sort(torch.where(held > 0, held, budget + 1), dim=1, stable=True)
+        return marks.gather(1, order), held
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +158,15 @@ class Marks:
         return Marks(self.target, self.source, self.known)
 
 
+def is_bounded(settings: SimilaritySettings, pairs: int, device: torch.device) -> bool:
+    """Whether the search among this many pairs looks at a bounded number for each entity."""
+    return pairs > (PAYS[device.type == "cuda"] if settings.bounded is None else settings.bounded)
+
+
 def marking(graphs: Task, settings: SimilaritySettings, device: torch.device) -> Callable[[Links], Marks] | None:
     """What makes marks of known pairs, if there are so many pairs of linkable entities that the search needs them."""
     sources, targets = (int(graph.linkable.sum()) for graph in (graphs.source, graphs.target))
-    if sources * targets <= settings.bounded:
+    if not is_bounded(settings, sources * targets, device):
         return None
     sides = [Neighbourhood.of(Edges.build(graph, device)) for graph in (graphs.source, graphs.target)]
     return lambda pairs: Marks.near(pairs, *sides)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.candidates.bounded import nearest_both_ways
-from emea.candidates.marks import Marks
+from emea.candidates.marks import Marks, is_bounded
 from emea.data import Candidates, Embeddings, pair_keys
 from emea.kernels.joins import lookup, sorted_distinct
 from emea.kernels.messages import Pattern, products
@@ -28,7 +28,7 @@ def search(
     source, target = embeddings.source, embeddings.target
     sources, targets = len(source), len(target)
     count = max(settings.candidates, settings.neighbours)
-    bounded = marks is not None and sources * targets > settings.bounded
+    bounded = marks is not None and is_bounded(settings, sources * targets, source.device)
     rough = bounded or sources * targets > settings.exact
     looked_at = roughly(source, target, used_axes(settings, sources * targets)) if rough else (source, target)
     if marks is not None and bounded:
@@ -87,9 +87,9 @@ def search_among(
     return Candidates(source[found.source], target[found.target], found.cosine, sources, targets, *densities)
 
 
-def compared(settings: SimilaritySettings, sources: int, targets: int) -> int:
+def compared(settings: SimilaritySettings, sources: int, targets: int, device: torch.device) -> int:
     """How many pairs of vectors the search compares, both ways, at most but for long lists."""
-    if sources * targets <= settings.bounded:
+    if not is_bounded(settings, sources * targets, device):
         return 2 * sources * targets
     return (sources + targets) * (settings.shared + settings.scanned + math.isqrt(max(sources, targets)))
 

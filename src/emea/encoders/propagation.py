@@ -87,19 +87,17 @@ class _Sketch:
 
     def __init__(self, settings: PropagationSettings, generator: torch.Generator) -> None:
         shape = (settings.depth + 1, settings.paths)
-        coordinate = torch.randint(settings.dimension, shape, generator=generator)
-        sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
-        self.matrix = torch.zeros(settings.depth + 1, settings.dimension, settings.paths)
-        self.matrix.scatter_(1, coordinate[:, None], sign[:, None])
+        self.coordinate = torch.randint(settings.dimension, shape, generator=generator)
+        self.sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
 
-    def __call__(self, views: list[Tensor], part: slice | None = None) -> Tensor:
-        """[rows, features] of the views, each [rows, dimension]; or some of the features, without joining the views."""
-        if part is None:
-            return torch.cat(views, 1) @ self.matrix.flatten(0, 1).to(views[0].device)
-        each = (view @ matrix[:, part].to(view.device) for view, matrix in zip(views, self.matrix, strict=True))
-        total: Tensor = next(each)
-        for product in each:
-            total += product
+    def __call__(self, views: list[Tensor], part: slice = slice(None)) -> Tensor:
+        """[rows, features] of the views, each [rows, dimension]; or some of the features."""
+        total: Tensor | None = None
+        for view, coordinate, sign in zip(views, self.coordinate, self.sign, strict=True):
+            column = coordinate[part].to(view.device).expand(len(view), -1)
+            feature = view.gather(1, column).mul_(sign[part].to(view.device))
+            total = feature if total is None else total.add_(feature)
+        assert total is not None
         return total
 
 

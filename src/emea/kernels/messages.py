@@ -15,6 +15,7 @@ from emea.kernels.devices import fused
 from emea.kernels.limits import EMBEDDING_BLOCK
 
 LONGEST = 64  # most entries in a part
+HALVES_BLOCK = 2**28  # numbers that are converted to single precision at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,11 @@ class Pattern:
         """Whether the entries are listed by row and column."""
         key = self.row * self.shape[1] + self.column
         return bool((key[1:] >= key[:-1]).all())
+
+    @cached_property
+    def is_by_row(self) -> bool:
+        """Whether the entries are listed by row, in any order of columns."""
+        return bool((self.row[1:] >= self.row[:-1]).all())
 
     @cached_property
     def order(self) -> Tensor:
@@ -221,15 +227,37 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
         entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
         return entries
     if left.dtype == torch.bfloat16:  # which sparse products do not know
-        return row_products(left, right, pattern.row, pattern.column)
+        return _product_of_halves(pattern, left, right)
     crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells
     if crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
-    empty = pattern.matrix(torch.zeros(len(pattern.row), dtype=left.dtype, device=left.device))
+    _hear_warning_once()
+    column = pattern.column if pattern.is_by_row else pattern.sorted_column
+    zeros = torch.zeros(len(column), dtype=left.dtype, device=left.device)
+    empty = torch.sparse_csr_tensor(pattern.start, column, zeros, pattern.shape, check_invariants=False)
     in_order: Tensor = torch.sparse.sampled_addmm(empty, left.contiguous(), right.contiguous().T, beta=0.0).values()
-    if pattern.is_sorted:
+    if pattern.is_by_row:
         return in_order
     return torch.empty_like(in_order).index_copy_(0, pattern.order, in_order)
+
+
+def _product_of_halves(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """The same, of a block of entries at a time: the features that they need in single precision."""
+    block = max(1, HALVES_BLOCK // max(1, left.shape[1]))
+    parts = []
+    for row, column in zip(torch.split(pattern.row, block), torch.split(pattern.column, block), strict=True):
+        rows, row_place = _present(row, len(left))
+        columns, column_place = _present(column, len(right))
+        some = Pattern(row_place, column_place, (len(rows), len(columns)))
+        parts.append(_product(some, left[rows].float(), right[columns].float()))
+    return torch.cat(parts) if parts else torch.zeros(0, device=left.device)
+
+
+def _present(index: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Which of `size` things are named, and the place of each name among them: as `torch.unique`, without sorting."""
+    named = torch.zeros(size, dtype=torch.bool, device=index.device)
+    named[index] = True
+    return named.nonzero()[:, 0], (named.cumsum(0) - 1)[index]
 
 
 @cache

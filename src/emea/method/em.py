@@ -276,7 +276,8 @@ def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
         )
         if len(side) != len(graph.entities):
             raise PluginError(f"encoder '{name}' returned {len(side):,} rows, expected one for each {of}")
-        odd = (~((length - 1).abs().minimum(length) < 1e-3)).nonzero()[:, 0]  # a NaN is odd
+        near = max(1e-3, torch.finfo(side.dtype).eps / 2)  # halves are rounded
+        odd = (~((length - 1).abs().minimum(length) < near)).nonzero()[:, 0]  # a NaN is odd
         if len(odd):
             what = f"{len(odd):,} rows, such as row {int(odd[0])} of length {float(length[odd[0]]):.3g}"
             raise PluginError(f"encoder '{name}' returned {what}, expected rows of length 1 or 0 {of}")

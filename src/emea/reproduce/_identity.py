@@ -11,7 +11,7 @@ SINCE: dict[
 ] = {  # settings added after the first runs were stored, with the value that means what was done before
     "matching": {"cardinality": "one-to-one"},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
-    "similarity": {"bounded": 2**32, "shared": 512, "scanned": 2048},  # without effect on the sizes of all stored runs
+    "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }
 BEFORE = {"evidence": {"most_strings": (2**13, 100_000)}}  # defaults now and then, without effect on structure
 

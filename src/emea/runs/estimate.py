@@ -53,7 +53,7 @@ def estimate(prepared: Prepared, settings: Settings) -> Estimate:
     rough = sources * targets > settings.similarity.exact
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
-    work = 2 * compared(settings.similarity, sources, targets) * looked_at
+    work = 2 * compared(settings.similarity, sources, targets, device) * looked_at
     search = SEARCH * work / matrix_rate(looked_at, device, kind)
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     fits = settings.em.rounds + 1

@@ -185,7 +185,7 @@ def test_entities_without_a_vector_find_nothing_and_are_not_found() -> None:
     assert not (backward == 4).any()
 
 
-@pytest.mark.parametrize("block", [2**28, 64 * 7, 1])
+@pytest.mark.parametrize("block", [2**27, 64 * 30, 1])
 def test_products_of_halves_are_summed_in_single_precision(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "HALVES_BLOCK", block)
     left, right = units(40, 7, axes=64).bfloat16(), units(50, 8, axes=64).bfloat16()

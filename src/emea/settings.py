@@ -79,8 +79,8 @@ class SimilaritySettings(PluginSettings):
     bounded: int | None = Field(
         None,
         ge=0,
-        description="beyond this many pairs, each entity looks at `shared` and `scanned` others only; if unset 2²⁸ on "
-        "a CPU, and 2³² on a GPU, which compares all of them sooner",
+        description="beyond this many pairs, each entity looks at `shared` and `scanned` others only; if unset 2²⁸, "
+        "and 2³² on GPUs and on CPUs with fast bfloat16, which compare all of them sooner",
     )
     shared: int = Field(512, ge=1, description="entities looked at that share known pairs within two steps")
     scanned: int = Field(2048, ge=1, description="entities looked at on the nearest lists of an inverted file")

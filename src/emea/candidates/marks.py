@@ -11,13 +11,14 @@ from torch import Tensor
 
 from emea.data import Links, Task
 from emea.kernels.joins import Edges, expand
+from emea.kernels.nearest import multiplies_halves
 from emea.kernels.segments import cuts, segment_rank, segment_sum, starts
 from emea.settings import SimilaritySettings
 
 KEPT = 8  # marks of an entity: more are commoner ones, which crowd out what the rare ones tell
 LOOKED_AT = 64  # neighbours of an entity whose marks it takes over, those of lowest degree first
 BLOCK = 2**22  # rows
-PAYS = (2**28, 2**32)  # pairs beyond which looking at few of them pays, on a CPU and on a GPU
+PAYS = (2**28, 2**32)  # pairs beyond which looking at few of them pays; on devices that multiply halves fast, later
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,7 @@ class Marks:
 
 def is_bounded(settings: SimilaritySettings, pairs: int, device: torch.device) -> bool:
     """Whether the search among this many pairs looks at a bounded number for each entity."""
-    return pairs > (PAYS[device.type == "cuda"] if settings.bounded is None else settings.bounded)
+    return pairs > (PAYS[multiplies_halves(device)] if settings.bounded is None else settings.bounded)
 
 
 def marking(graphs: Task, settings: SimilaritySettings, device: torch.device) -> Callable[[Links], Marks] | None:

@@ -30,7 +30,9 @@ def search(
     count = max(settings.candidates, settings.neighbours)
     bounded = marks is not None and is_bounded(settings, sources * targets, source.device)
     rough = bounded or sources * targets > settings.exact
-    looked_at = roughly(source, target, used_axes(settings, sources * targets)) if rough else (source, target)
+    looked_at = (
+        roughly(source, target, used_axes(settings, sources * targets), halves=bounded) if rough else (source, target)
+    )
     if marks is not None and bounded:
         limits = settings.shared, settings.scanned
         forward, backward = nearest_both_ways(*looked_at, marks, count=count, looked_at=limits, generator=generator)

@@ -14,7 +14,7 @@ from emea.kernels.bunches import Bunches
 from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
 
-MOST_NUMBERS = 2**29  # of a graph's embeddings in single precision; beyond they are halves
+MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
 PART = 256  # features at a time
 
 

@@ -9,6 +9,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from emea.kernels.nearest import multiplies_halves
+
 ROWS_A_CENTRE = 32  # of the sample from which the centres are found
 STEPS = 3  # of k-means: more move the centres, but hardly what is found
 LONGEST = 4  # times the mean length at which a list may be cut: many entities may look the same, and tell nothing
@@ -47,9 +49,16 @@ def centres(first: Tensor, second: Tensor, count: int, generator: torch.Generato
     return middle.to(first.dtype)
 
 
+def multiplied(halves: Tensor) -> Tensor:
+    """The same vectors in the precision that the device multiplies fastest."""
+    return halves if multiplies_halves(halves.device) else halves.float()
+
+
 def nearest_lists(vectors: Tensor, middle: Tensor, count: int) -> Tensor:
     """The lists whose centres are nearest to each vector, nearest first, [vectors, count] int32."""
-    found = [(part @ middle.T).topk(min(count, len(middle)), 1).indices.int() for part in torch.split(vectors, 2**13)]
+    middle = multiplied(middle)
+    parts = (multiplied(part) @ middle.T for part in torch.split(vectors, 2**13))
+    found = [part.float().topk(min(count, len(middle)), 1).indices.int() for part in parts]
     return torch.cat(found) if found else torch.empty(0, count, dtype=torch.int32, device=vectors.device)
 
 
@@ -80,9 +89,11 @@ def scan(
     ends = zip(*(torch.cumsum(each, 0).tolist() for each in (length, visits)), strict=True)
     for (first, begun), (last, ended) in pairwise(ends):  # from the end of "none" on
         ids, slots = order[first : min(last, first + longest)], slot[begun:ended]
+        own = multiplied(keys[ids])
         for part in torch.split(slots, max(16, 2**22 // max(1, len(ids)))) if len(ids) else ():
             query, count = part // visited.shape[1], min(kept, len(ids))
-            best = (queries[query] @ keys[ids].T).topk(count, 1, sorted=False)
+            product = multiplied(queries[query]) @ own.T
+            best = product.float().topk(count, 1, sorted=False)
             place = ((part % visited.shape[1]) * kept)[:, None] + torch.arange(count, device=device)
             value[query[:, None], place] = best.values.half()
             found[query[:, None], place] = ids[best.indices].int()

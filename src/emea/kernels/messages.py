@@ -15,7 +15,7 @@ from emea.kernels.devices import fused
 from emea.kernels.limits import EMBEDDING_BLOCK
 
 LONGEST = 64  # most entries in a part
-HALVES_BLOCK = 2**28  # numbers that are converted to single precision at a time
+HALVES_BLOCK = 2**27  # numbers that are converted to single precision at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,15 +242,14 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _product_of_halves(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    """The same, of a block of entries at a time: the features that they need in single precision."""
-    block = max(1, HALVES_BLOCK // max(1, left.shape[1]))
-    parts = []
-    for row, column in zip(torch.split(pattern.row, block), torch.split(pattern.column, block), strict=True):
-        rows, row_place = _present(row, len(left))
-        columns, column_place = _present(column, len(right))
-        some = Pattern(row_place, column_place, (len(rows), len(columns)))
-        parts.append(_product(some, left[rows].float(), right[columns].float()))
-    return torch.cat(parts) if parts else torch.zeros(0, device=left.device)
+    """The same, of as many entries at a time as need few enough features in single precision."""
+    row, column, half = pattern.row, pattern.column, len(pattern.row) // 2
+    (rows, row_place), (columns, column_place) = _present(row, len(left)), _present(column, len(right))
+    if half and (len(rows) + len(columns)) * left.shape[1] > HALVES_BLOCK:
+        parts = (Pattern(row[part], column[part], pattern.shape) for part in (slice(half), slice(half, None)))
+        return torch.cat([_product_of_halves(part, left, right) for part in parts])
+    some = Pattern(row_place, column_place, (len(rows), len(columns)))
+    return _product(some, left[rows].float(), right[columns].float())
 
 
 def _present(index: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor
 
 SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
-BLOCK = 2**16  # rows projected at a time
+BLOCK = 2**15  # rows projected at a time
 SAMPLE = 4096  # rows from which the main axes are estimated
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
 HALVES = ("amx_bf16", "avx512_bf16")  # CPU features for fast bfloat16 products; without them it is many times slower
@@ -50,23 +51,25 @@ def best_columns(values: Tensor, count: int) -> Tensor:
     return column.gather(1, values.gather(1, column).topk(count, 1).indices)
 
 
-def roughly(first: Tensor, second: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Cheaper versions of both with nearly the same products: in bfloat16 if the device multiplies it faster, and
-    projected to their common main axes if finding these pays off."""
-    kind = torch.bfloat16 if multiplies_halves(first.device) else torch.float32
+def roughly(first: Tensor, second: Tensor, axes: int, *, halves: bool = False) -> tuple[Tensor, Tensor]:
+    """Cheaper versions of both with nearly the same products: in bfloat16 if the device multiplies it faster, or to
+    save memory; and projected to their common main axes if finding these pays off."""
+    fast = torch.bfloat16 if multiplies_halves(first.device) else torch.float32
+    kind = torch.bfloat16 if halves else fast
     pays = len(first) * len(second) > AXES_PAY.get(first.device.type, 0)
     if not pays or first.shape[1] <= axes:
         return first.to(kind), second.to(kind)
     sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
-    main = main_axes(sample.to(kind), axes).to(kind)
-    return _projected(first, main), _projected(second, main)
+    main = main_axes(sample.to(fast), axes).to(fast)
+    return _projected(first, main, kind), _projected(second, main, kind)
 
 
-def _projected(rows: Tensor, main: Tensor) -> Tensor:
-    """The rows on these axes, in their precision; rows of another one are converted a block at a time."""
-    if rows.dtype == main.dtype:
-        return rows @ main
-    return torch.cat([part.to(main.dtype) @ main for part in torch.split(rows, BLOCK)])
+def _projected(rows: Tensor, main: Tensor, kind: torch.dtype) -> Tensor:
+    """The rows on these axes, a block at a time."""
+    result = torch.empty(len(rows), main.shape[1], dtype=kind, device=rows.device)
+    for part, out in zip(torch.split(rows, BLOCK), torch.split(result, BLOCK), strict=True):
+        out.copy_(part.to(main.dtype) @ main)
+    return result
 
 
 def main_axes(rows: Tensor, count: int) -> Tensor:
@@ -79,6 +82,7 @@ def main_axes(rows: Tensor, count: int) -> Tensor:
     return start
 
 
+@cache
 def multiplies_halves(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 faster than float32."""
     if device.type == "cuda":

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from emea.candidates.search import rows_at_a_time
+from emea.cli._sizes import size_of
 from emea.data import Graph, Links, Task
-from emea.errors import InputError, NotEnoughMemoryError
+from emea.errors import InputError, NotEnoughMemoryError, SettingsError
 from emea.evidence.prepared import prepare
 from emea.examples import read_example
 from emea.kernels.devices import SMALL, free_memory, threads_that_pay
@@ -137,9 +138,9 @@ def test_the_estimate_grows_with_what_it_depends_on(monkeypatch: pytest.MonkeyPa
 
 
 def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
-    needed = Estimate(pairs=10, features=10, width=3132, memory=8e9, free=2e9, seconds=1)
+    needed = Estimate(pairs=10, features=10, width=3132, memory=8e9, least=7e9, blocks=1e9, free=2e9, seconds=1)
     with pytest.raises(
-        NotEnoughMemoryError, match=r"needs about 8.0 GB and 2.0 GB are free; --set similarity"
+        NotEnoughMemoryError, match=r"needs about 7.0 GB and 2.0 GB are free; --set similarity"
     ) as caught:
         fitted(load(), needed)
     assert caught.value.exit_code == 3
@@ -149,10 +150,34 @@ def test_blocks_are_as_small_as_free_memory_asks_for() -> None:
     settings = load()
     rows = rows_at_a_time(settings.similarity, 3132, torch.device("cpu"))
     blocks = 4 * rows * 3132
-    enough = Estimate(pairs=10, features=10, width=3132, memory=1e9, free=1e9, seconds=1)
-    assert fitted(settings, enough) is settings
-    tight = Estimate(pairs=10, features=10, width=3132, memory=1e9, free=1e9 - blocks / 2, seconds=1)
-    assert fitted(settings, tight).similarity.block == rows // 2
+    needed = Estimate(pairs=10, features=10, width=3132, memory=1e9, least=9e8, blocks=blocks, free=1e9, seconds=1)
+    assert fitted(settings, needed) is settings
+    assert fitted(settings, replace(needed, free=1e9 - blocks / 2)).similarity.block == rows // 2
+    without = fitted(settings, replace(needed, free=9e8)).similarity
+    assert (without.block, without.bounded) == (None, 0)
+
+
+def test_a_bounded_search_has_no_blocks_to_make_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emea.runs.estimate.matrix_rate", lambda *_: 1e10)
+    settings = load(assignments=["similarity.bounded=0"])
+    needed = estimate(prepare(read_example("world")[0], settings.evidence), settings, limit=1e8)
+    assert (needed.blocks, needed.free, needed.memory) == (0, 1e8, needed.least)
+    assert needed.memory < estimate(prepare(read_example("world")[0], load().evidence), load()).memory
+    with pytest.raises(NotEnoughMemoryError, match=r"and 0.1 GB are free"):
+        fitted(settings, needed)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("8GB", 8e9), ("500 mb", 5e8), ("1.5g", 1.5e9), ("2GiB", 2 * 2**30), ("123", 123), ("64k", 64e3)]
+)
+def test_sizes_have_units(text: str, size: float) -> None:
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "eight", "8 apples", "0GB", "-3GB", "GB", "8GBB"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="expected a number and a unit, such as 8GB"):
+        size_of(text)
 
 
 def test_free_memory_is_told() -> None:

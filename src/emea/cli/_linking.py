@@ -94,12 +94,14 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     prepared = prepare(task, chosen.evidence)
     _offer(job, prepared, chosen)
     if chosen.method == EMEA:
-        needed = estimate(prepared, chosen)
+        needed = estimate(prepared, chosen, job.long.memory)
         if job.long.dry_run:
             needed = replace(needed, seconds=needed.seconds + _since_start())  # reading would take the same again
             _show.show_estimate(needed, chosen, as_json=job.output.as_json)
             return None
         chosen = fitted(chosen, needed)
+    elif job.long.memory is not None:
+        raise SettingsError(f"--memory works with the method emea only, found --method {chosen.method}")
     elif job.long.dry_run:
         raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
     return _run(job, prepared, chosen, reference)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import typer
 
 from emea.cli._reading import ReadingOptions
+from emea.cli._sizes import size_of
 from emea.errors import SettingsError
 from emea.presets import PRESETS
 from emea.runs.folder import ALIGNMENTS, USUAL_FORMATS
@@ -167,6 +168,16 @@ class LongRunOptions:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Estimate memory and time, and stop.", rich_help_panel=LONG)
     ] = False
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            "--memory",
+            parser=size_of,
+            metavar="<size>",
+            help="Make the run fit into so much memory, such as 8GB, or say what it would need; default: what is free.",
+            rich_help_panel=LONG,
+        ),
+    ] = None
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue the run in --out after its last round.", rich_help_panel=LONG),

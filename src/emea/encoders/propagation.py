@@ -16,6 +16,7 @@ from emea.kernels.joins import Edges
 
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
 PART = 256  # features at a time
+ROWS = 2**15  # rows at a time
 
 
 class PropagationSettings(PluginSettings):
@@ -153,8 +154,9 @@ class _Operators:
         weight = torch.tensor([1.0, settings.path_weight], device=squares.device)[:, None] * (squares > 0)
         share = weight / torch.linalg.vector_norm(weight, dim=0).clamp(min=1e-12)
         share /= squares.sqrt().clamp(min=1e-12)
-        result[:, :plain] *= share[0][:, None]
-        result[:, plain:] *= share[1][:, None]
+        for some, own in zip(torch.split(result, ROWS), torch.split(share, ROWS, 1), strict=True):
+            some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies them to single precision
+            some[:, plain:] *= own[1][:, None]
         return result
 
     def views(self, labelled: Tensor, vectors: Tensor, depth: int) -> tuple[list[Tensor], list[Tensor]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
 import torch
 
 from emea import plugins
+from emea.candidates.marks import is_bounded
 from emea.candidates.search import compared, rows_at_a_time, used_axes
 from emea.contracts import Encoder, Size
 from emea.errors import NotEnoughMemoryError
@@ -19,11 +21,13 @@ from emea.settings import Settings
 # Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third.
 INTERPRETER = 0.45e9  # bytes: Python, torch, arrow
 COPIES = 2.0  # of the embeddings in memory at once: themselves, and what an approximate search or the next fit makes
+MANY = 2**28  # numbers of embeddings beyond which what is not trained is kept as halves
 PAIR = 175  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
 SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
+GATHERED = 5e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
 JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
@@ -36,12 +40,15 @@ class Estimate:
     features: int  # length of the embeddings
     width: int  # columns of the similarity matrix, seen from either side
     memory: float  # bytes
-    free: float  # bytes
+    least: float  # bytes if each entity looks at a bounded number of others
+    blocks: float  # bytes of it for rows of the similarity matrix, which can be fewer
+    free: float  # bytes, or those that the run may use
     seconds: float
 
 
-def estimate(prepared: Prepared, settings: Settings) -> Estimate:
-    """What a run will need on this machine, from the sizes and a short trial of its matrix rate."""
+def estimate(prepared: Prepared, settings: Settings, limit: float | None = None) -> Estimate:
+    """What a run will need on this machine, from the sizes and a short trial of its matrix rate; with a limit, no more
+    than this counts as free."""
     graphs = prepared.graphs
     sources, targets = len(graphs.source.entities), len(graphs.target.entities)
     encoder = plugins.find("encoders", settings.em.encoder, Encoder)
@@ -49,37 +56,47 @@ def estimate(prepared: Prepared, settings: Settings) -> Estimate:
     pairs = (sources + targets) * settings.similarity.candidates
     edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
     device, width = torch.device(settings.device), max(sources, targets)
-    memory = INTERPRETER + 4 * COPIES * features * (sources + targets) + PAIR * pairs + _block(settings, width)
-    rough = sources * targets > settings.similarity.exact
+    size, fits = Size(sources + targets, edges, len(prepared.given.seeds)), settings.em.rounds + 1
+    training = encoder.work(settings.encoder_settings(), size, fits)
+    numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
+    least = INTERPRETER + PAIR * pairs + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
+    blocks = 0.0 if bounded else _block(settings, width)
+    memory = least if bounded else INTERPRETER + PAIR * pairs + numbers * 4 * COPIES + blocks
+    rough = bounded or sources * targets > settings.similarity.exact
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
-    work = 2 * compared(settings.similarity, sources, targets, device) * looked_at
+    work = 2 * (compared(settings.similarity, sources, targets, device) * looked_at + numbers * looked_at * bounded)
     search = SEARCH * work / matrix_rate(looked_at, device, kind)
     cores = torch.get_num_threads() if device.type == "cpu" else 1
-    fits = settings.em.rounds + 1
-    size = Size(sources + targets, edges, len(prepared.given.seeds))
-    training = encoder.work(settings.encoder_settings(), size, fits) / matrix_rate(features, device)
+    if bounded and device.type == "cpu":
+        search += (sources + targets) * settings.similarity.shared * looked_at * 4 / (GATHERED * cores)
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
-    seconds = fits * a_round + training
+    seconds = fits * a_round + training / matrix_rate(features, device)
     if settings.judges and prepared.valued:
         seconds += JUDGE_SECONDS * sum(graph.literals.num_rows for graph in (graphs.source, graphs.target))
-    return Estimate(pairs, features, width, memory, free_memory(device), seconds)
+    free = min(free_memory(device), math.inf if limit is None else limit)
+    return Estimate(pairs, features, width, memory, least, blocks, free, seconds)
 
 
 def fitted(settings: Settings, needed: Estimate) -> Settings:
-    """The settings with blocks small enough for the free memory; refused if nothing would fit."""
+    """The settings with blocks small enough for the free memory, or with a bounded search; refused if nothing fits."""
     if needed.memory <= needed.free:
         return settings
-    spare = needed.free - (needed.memory - _block(settings, needed.width))
-    block = int(spare / (4 * needed.width))
+    block = int((needed.free - needed.memory + needed.blocks) / (4 * needed.width))
     if block >= SMALLEST_BLOCK:
-        similarity = settings.similarity.model_copy(update={"block": block})
-        return settings.model_copy(update={"similarity": similarity})
-    candidates = max(10, int(settings.similarity.candidates * needed.free / needed.memory / 2))
+        return _with(settings, block=block)
+    if needed.blocks and needed.least <= needed.free:
+        return _with(settings, bounded=0)
+    candidates = max(10, int(settings.similarity.candidates * needed.free / needed.least / 2))
     raise NotEnoughMemoryError(
-        f"this run needs about {needed.memory / 1e9:.1f} GB and {needed.free / 1e9:.1f} GB are free; "
+        f"this run needs about {needed.least / 1e9:.1f} GB and {needed.free / 1e9:.1f} GB are free; "
         f"--set similarity.candidates={candidates} with a smaller embedding needs less (see emea encoders)"
     )
+
+
+def _with(settings: Settings, **changes: int) -> Settings:
+    """The settings with another search."""
+    return settings.model_copy(update={"similarity": settings.similarity.model_copy(update=changes)})
 
 
 def _block(settings: Settings, width: int) -> float:

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data import Graph
+from emea.kernels import segments
 from emea.kernels.bunches import Bunches
 from emea.kernels.greedy import greedy
 from emea.kernels.joins import Edges, expand, lookup
@@ -154,14 +156,16 @@ def test_segment_best_takes_values_within_the_tolerance_for_tied() -> None:
 @given(st.lists(st.integers(0, SIZE - 1), max_size=25), st.randoms(use_true_random=False))
 @SMALL
 def test_segment_rank_counts_the_better_rows_of_the_segment(index: list[int], chance: random.Random) -> None:
-    scores = [float(value) for value in range(len(index))]
+    scores = [float(value // 2) for value in range(len(index))]
     chance.shuffle(scores)
     expected = [
         sum(index[other] == index[row] and scores[other] > scores[row] for other in range(len(index)))
         for row in range(len(index))
     ]
-    rank = segment_rank(torch.tensor(index, dtype=torch.int64), SIZE, torch.tensor(scores))
-    assert rank.tolist() == expected
+    for rows in (segments.RANKED_ROWS, 3, 1):
+        with patch.object(segments, "RANKED_ROWS", rows):
+            rank = segment_rank(torch.tensor(index, dtype=torch.int64), SIZE, torch.tensor(scores))
+        assert rank.tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 4)), max_size=12))

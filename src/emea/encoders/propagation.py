@@ -166,7 +166,9 @@ class _Operators:
         relations = [vectors.new_zeros(self.relations, dimension)]
         for _ in range(depth):
             heads = normalise(self.head_of @ entities[-1])
-            entities.append(normalise(self.adjacency @ entities[-1] + self.relation_of @ relations[-1]))
+            total = self.adjacency @ entities[-1]
+            total += self.relation_of @ relations[-1]
+            entities.append(total.div_(torch.linalg.vector_norm(total, dim=1, keepdim=True).clamp(min=1e-12)))
             relations.append(heads)
         return entities, relations
 

@@ -19,6 +19,7 @@ VALUE_BLOCK = 2**22  # pairs of values that are compared
 WORD_BLOCK = 2**21  # pairs of words that are compared
 NAME_BLOCK = 2**25  # similarities of names
 RANK_BLOCK = 2**26  # similarities of true pairs' sources with all targets
+RANKED_ROWS = 2**24  # rows that are ranked within their segments
 MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
 BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy

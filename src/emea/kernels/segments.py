@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
-from emea.kernels.limits import TIED_SCORE
+from emea.kernels.limits import RANKED_ROWS, TIED_SCORE
 
 LOWEST = -1e30  # stands for log 0; finite, so that the difference of two is a number
 
@@ -84,14 +86,24 @@ def mutual_rows(
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:
     """How many rows of the same index have a higher score, [rows]; scores equal in single precision share a rank."""
+    count = torch.bincount(index, minlength=size)
+    if len(index) <= RANKED_ROWS:
+        return _ranks(index, count, score)
+    rank = torch.empty_like(index)
+    for first, last in pairwise(cuts(count, RANKED_ROWS)):  # sorting takes several times the memory of the scores
+        rows = ((index >= first) & (index < last)).nonzero()[:, 0]
+        rank[rows] = _ranks(index[rows] - first, count[first:last], score[rows])
+    return rank
+
+
+def _ranks(index: Tensor, count: Tensor, score: Tensor) -> Tensor:
+    """The same, at once; `count` is the number of rows of each index."""
     bits = (score.float() + 0.0).view(torch.int32).long()  # -0.0 becomes 0.0
     rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers in the same order as the scores
     key, order = torch.sort((index << 32) + (0x7FFFFFFF - rising))  # by index, highest score first
-    count = torch.bincount(index, minlength=size)
-    place = torch.arange(len(order), device=index.device)
     new = torch.ones(len(order), dtype=torch.bool, device=index.device)
     new[1:] = key[1:] != key[:-1]
-    first = torch.where(new, place, 0).cummax(0).values if len(order) else place
+    first = new.nonzero()[:, 0][new.cumsum(0) - 1] if len(order) else order  # of those with the same score
     rank = torch.empty_like(order)
     rank[order] = first - starts(count)[key >> 32]
     return rank

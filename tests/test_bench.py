@@ -9,10 +9,11 @@ import torch
 from typer.testing import CliRunner
 
 from emea import bench
-from emea.bench import _measuring, _stages
+from emea.bench import _measuring, _stages, scale
 from emea.cli import app
 from emea.data import Task
 from emea.errors import InputError
+from tiny_benchmark import write_benchmark
 
 CPU = torch.device("cpu")
 LIMITS = _measuring.Limits(bytes_per_second=1e10, flops_per_second=1e11)
@@ -83,3 +84,28 @@ def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
         bench.read_bench(path)
     with pytest.raises(InputError):
         bench.read_bench(tmp_path / "nothing.json")
+
+
+def test_whole_runs_show_how_time_and_memory_grow(tmp_path: Path) -> None:
+    folder, file = write_benchmark(tmp_path / "tiny"), tmp_path / "grown.json"
+    given = ["--ratio", "0.2", "--device", "cpu", "--out", str(file)]
+    result = CliRunner().invoke(app, ["bench", "--scale", str(folder), *given])
+    assert result.exit_code == 0, result.output
+    assert "198 + 199" in " ".join(result.output.split())
+    found = json.loads(file.read_text())
+    (run,) = found["runs"]
+    assert 0 < run["rounds"] < run["seconds"]
+    assert run["memory"] > 1e8
+    assert run["measures"]["ranking"]["all targets"]["probability"]["hit@1"] > 0.5
+    assert found["growth"] == {"seconds": None, "memory": None}
+
+
+def test_a_run_that_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing"):
+        scale.scale([tmp_path / "nothing"], None, CPU)
+
+
+def test_growth_is_the_exponent() -> None:
+    assert scale.growth([10, 20, 40, 80], [3 * size**1.5 for size in (10, 20, 40, 80)]) == pytest.approx(1.5)
+    assert scale.growth([10, 20], [5, 5]) == 0
+    assert scale.growth([10, 10], [5, 7]) is None

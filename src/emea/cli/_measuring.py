@@ -116,6 +116,10 @@ def bench(  # noqa: PLR0917 - one parameter for each option
     compare: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Compare two such files instead of measuring.")
     ] = None,
+    scale: Annotated[
+        list[Path] | None,
+        typer.Option(help="Benchmark folder on which to measure a whole run; several show how it grows."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure how fast each stage runs here, and how close that is to what the machine allows.
@@ -123,9 +127,11 @@ def bench(  # noqa: PLR0917 - one parameter for each option
     emea bench --out now.json
 
     emea bench --compare before.json now.json
+
+    emea bench --scale small --scale large --ratio 0.02
     """
     from emea import bench as benchmarks
-    from emea.cli._show import show_bench, show_comparison
+    from emea.cli._show import show_bench, show_comparison, show_growth
 
     if compare is not None:
         show_comparison(*(benchmarks.read_bench(path) for path in compare))
@@ -133,15 +139,20 @@ def bench(  # noqa: PLR0917 - one parameter for each option
 
     import torch
 
-    task = Inputs(data=data, ratio=ratio).read()[0] if data is not None else None
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    found = benchmarks.bench(chosen, repeats, task)
+    if scale:
+        from emea.bench.scale import scale as measure
+
+        found, show = measure(scale, ratio, chosen), show_growth
+    else:
+        task = Inputs(data=data, ratio=ratio).read()[0] if data is not None else None
+        found, show = benchmarks.bench(chosen, repeats, task), show_bench
     if file is not None:
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(found, indent=1))
     else:
-        show_bench(found)
+        show(found)
 
 
 def reproduce(  # noqa: PLR0917 - one parameter for each option

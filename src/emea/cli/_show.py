@@ -213,6 +213,30 @@ def show_bench(found: dict[str, Any]) -> None:
     out.print(table)
 
 
+def show_growth(found: dict[str, Any]) -> None:
+    """Whole runs by size: time and memory, what was expected of them, and how they grow."""
+    out.print(f"{found['machine']}; torch {found['versions']['torch']}", highlight=False)
+    headers = ("entities", "seconds", "expected", "rounds", "memory", "expected", "on GPU", "Hit@1")
+    table = Table(Column("folder", no_wrap=True), *headers, box=None)
+    for run in found["runs"]:
+        on_device, hits = run["device memory"], run["measures"] and run["measures"]["ranking"]["all targets"]
+        table.add_row(
+            Path(run["folder"]).name,
+            f"{run['sources']:,} + {run['targets']:,}",
+            f"{run['seconds']:,.0f}",
+            f"{run['expected']['seconds']:,.0f}",
+            f"{run['rounds']:,.1f}",
+            f"{run['memory'] / 1e9:.1f} GB",
+            f"{run['expected']['memory'] / 1e9:.1f} GB",
+            "" if on_device is None else f"{on_device / 1e9:.1f} GB",
+            f"{hits['probability']['hit@1']:.3f}" if hits else "",
+        )
+    out.print(table)
+    for name, slope in found["growth"].items():
+        if slope is not None:
+            out.print(f"{name} grow{'s' if name == 'memory' else ''} with entities to the power of {slope:.2f}")
+
+
 def show_comparison(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Two benchmarks side by side."""
     for name, found in (("before", before), ("after", after)):

@@ -216,8 +216,9 @@ def show_bench(found: dict[str, Any]) -> None:
 def show_growth(found: dict[str, Any]) -> None:
     """Whole runs by size: time and memory, what was expected of them, and how they grow."""
     out.print(f"{found['machine']}; torch {found['versions']['torch']}", highlight=False)
-    headers = ("entities", "seconds", "expected", "rounds", "memory", "expected", "on GPU", "Hit@1")
-    table = Table(Column("folder", no_wrap=True), *headers, box=None)
+    headers = ("seconds", "expected", "rounds", "memory", "expected", "on GPU", "Hit@1")
+    whole = (Column(name, no_wrap=True) for name in ("folder", "entities"))
+    table = Table(*whole, *headers, box=None)
     for run in found["runs"]:
         on_device, hits = run["device memory"], run["measures"] and run["measures"]["ranking"]["all targets"]
         table.add_row(

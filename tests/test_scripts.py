@@ -238,6 +238,12 @@ def test_links_without_seeds_are_counted_by_class(script: Script, tmp_path: Path
     assert markdown_table([found]).splitlines()[0] in section("Without seeds")
 
 
+def test_large_pairs_are_shown_as_they_were_measured(script: Script) -> None:
+    scale = script("scale")
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scale.STORE.glob("*.json"))]
+    assert scale.section(found) == section("Large pairs")
+
+
 def test_intervals_of_reviews_hold_the_truth_and_are_narrow(script: Script) -> None:
     intervals = script("review_intervals")
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(intervals.STORE.glob("*.json"))]

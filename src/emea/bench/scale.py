@@ -65,9 +65,10 @@ def _measured(folder: Path, ratio: float | None, device: torch.device) -> dict[s
         rounds = [json.loads(line)["seconds"] for line in (Path(out) / "timings.jsonl").read_text().splitlines()]
         size = tomllib.loads((Path(out) / "settings.toml").read_text(encoding="utf-8"))["run"]
         metrics = Path(out) / "metrics.json"
-        measures = json.loads(metrics.read_text(encoding="utf-8")) if metrics.exists() else None
+        ranking = json.loads(metrics.read_text(encoding="utf-8"))["ranking"] if metrics.exists() else None
     return {
-        "folder": str(folder),
+        "folder": folder.resolve().name,
+        "ratio": ratio,
         "sources": size["sources"],
         "targets": size["targets"],
         "seconds": round(seconds, 3),
@@ -75,7 +76,7 @@ def _measured(folder: Path, ratio: float | None, device: torch.device) -> dict[s
         "memory": memory,
         "device memory": on_device,
         "expected": {name: expected[name] for name in ("seconds", "memory")},
-        "measures": measures,
+        "Hit@1": ranking and ranking["all targets"]["probability"]["hit@1"],
     }
 
 

@@ -220,9 +220,9 @@ def show_growth(found: dict[str, Any]) -> None:
     whole = (Column(name, no_wrap=True) for name in ("folder", "entities"))
     table = Table(*whole, *headers, box=None)
     for run in found["runs"]:
-        on_device, hits = run["device memory"], run["measures"] and run["measures"]["ranking"]["all targets"]
+        on_device, hits = run["device memory"], run["Hit@1"]
         table.add_row(
-            Path(run["folder"]).name,
+            run["folder"],
             f"{run['sources']:,} + {run['targets']:,}",
             f"{run['seconds']:,.0f}",
             f"{run['expected']['seconds']:,.0f}",
@@ -230,7 +230,7 @@ def show_growth(found: dict[str, Any]) -> None:
             f"{run['memory'] / 1e9:.1f} GB",
             f"{run['expected']['memory'] / 1e9:.1f} GB",
             "" if on_device is None else f"{on_device / 1e9:.1f} GB",
-            f"{hits['probability']['hit@1']:.3f}" if hits else "",
+            "" if hits is None else f"{hits:.3f}",
         )
     out.print(table)
     for name, slope in found["growth"].items():

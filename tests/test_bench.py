@@ -91,7 +91,7 @@ def test_whole_runs_show_how_time_and_memory_grow(tmp_path: Path) -> None:
     given = ["--ratio", "0.2", "--device", "cpu", "--out", str(file)]
     result = CliRunner().invoke(app, ["bench", "--scale", str(folder), *given])
     assert result.exit_code == 0, result.output
-    assert "198 + 199" in " ".join(result.output.split())
+    assert "tiny 397" in " ".join(result.output.split())
     found = json.loads(file.read_text())
     (run,) = found["runs"]
     assert 0 < run["rounds"] < run["seconds"]

@@ -216,20 +216,29 @@ def show_bench(found: dict[str, Any]) -> None:
 def show_growth(found: dict[str, Any]) -> None:
     """Whole runs by size: time and memory, what was expected of them, and how they grow."""
     out.print(f"{found['machine']}; torch {found['versions']['torch']}", highlight=False)
-    headers = ("seconds", "expected", "rounds", "memory", "expected", "on GPU", "Hit@1")
-    whole = (Column(name, no_wrap=True) for name in ("folder", "entities"))
-    table = Table(*whole, *headers, box=None)
+    on_gpu = any(run["device memory"] is not None for run in found["runs"])
+    columns = [
+        "folder",
+        "entities",
+        "seconds",
+        "expected",
+        "rounds",
+        "GB",
+        *["GB on GPU"] * on_gpu,
+        "expected",
+        "Hit@1",
+    ]
+    table = Table(*(Column(name, no_wrap=True) for name in columns), box=None)
     for run in found["runs"]:
-        on_device, hits = run["device memory"], run["Hit@1"]
+        held, hits = (run["memory"], run["device memory"])[: 1 + on_gpu], run["Hit@1"]
         table.add_row(
             run["folder"],
-            f"{run['sources']:,} + {run['targets']:,}",
+            f"{run['sources'] + run['targets']:,}",
             f"{run['seconds']:,.0f}",
             f"{run['expected']['seconds']:,.0f}",
             f"{run['rounds']:,.1f}",
-            f"{run['memory'] / 1e9:.1f} GB",
-            f"{run['expected']['memory'] / 1e9:.1f} GB",
-            "" if on_device is None else f"{on_device / 1e9:.1f} GB",
+            *(f"{each / 1e9:.1f}" for each in held),
+            f"{run['expected']['memory'] / 1e9:.1f}",
             "" if hits is None else f"{hits:.3f}",
         )
     out.print(table)

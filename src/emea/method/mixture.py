@@ -256,7 +256,6 @@ def _density_ratio(
 ) -> Steps:
     """The ratio in which a score occurs among matched pairs and among pairs within a graph. It rises with the score, by
     `slope` also on a step; where few pairs within a graph have such a score, it is near the score itself."""
-
     if not len(score):
         return Steps(score, score, slope)
     total = max(1.0, weight.sum())

@@ -94,7 +94,7 @@ def _finished(folder: Path, *command: str, device: torch.device | None = None) -
         printed.seek(0)
         said.seek(0)
         if process.returncode:
-            raise InputError(f"the run on {folder} failed: {said.read().strip()}")
+            raise InputError(f"the run on {folder} failed: {said.read().strip().removeprefix('error: ')}")
         return printed.read(), peak, before - least if on_gpu else None
 
 

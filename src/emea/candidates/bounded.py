@@ -6,10 +6,13 @@ import torch
 from torch import Tensor
 
 from emea.candidates.marks import Holders, Marks
+from emea.kernels.devices import compiled
 from emea.kernels.lists import Scan, centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, products
 
 BLOCK = 2**22  # pairs compared at a time
+ENOUGH = 4  # marks shared with a bounded number of entities that tell more than the nearest lists
+LEAST = 0.1  # of its lists that an entity with enough marks visits
 
 
 def nearest_both_ways(
@@ -25,7 +28,7 @@ def nearest_both_ways(
     where fewer were found.
 
     Each entity looks at those that share one of its marks, and at those on the lists nearest to it: at most as many as
-    `looked_at` says of each. Entities whose vector is zero find nothing.
+    `looked_at` says of each, and the fewer lists, the more marks it has. Entities whose vector is zero find nothing.
     """
     shared, scanned = looked_at
     plan = Scan.of(max(len(source), len(target)), scanned)
@@ -38,11 +41,18 @@ def nearest_both_ways(
     for query, key, seen in ((0, 1, marks), (1, 0, marks.swap())):
         queries, keys = (source, target)[query], (source, target)[key]
         shelf, limits = visited[key][:, 0], {"kept": count, "longest": plan.longest}
-        near = scan(queries, visited[query], keys, shelf, **limits, generator=generator)
         holders = Holders.of(seen.target, seen.known, ~empty[key])
-        own = torch.where(empty[query][:, None], -1, seen.source)
+        own = holders.within(torch.where(empty[query][:, None], -1, seen.source), shared)
+        lists = _first(visited[query], (1 - (own >= 0).sum(1) / ENOUGH).clamp(min=LEAST))
+        near = scan(queries, lists, keys, shelf, **limits, generator=generator)
         found.append(_with_holders(queries, keys, near, holders, own, shared=shared, count=count))
     return found[0], found[1]
+
+
+def _first(lists: Tensor, share: Tensor) -> Tensor:
+    """The first few of each row's lists, a share of them, −1 for the others."""
+    place = torch.arange(lists.shape[1], device=lists.device)
+    return torch.where(place < (share * lists.shape[1]).ceil()[:, None], lists, -1)
 
 
 def _with_holders(
@@ -56,9 +66,16 @@ def _with_holders(
     count: int,
 ) -> Tensor:
     """The best of what a scan found and of the entities that share marks."""
+    kernels = compiled(queries, torch.bfloat16)
+    if kernels is not None:
+        value, best = near[0].float().topk(count, 1)
+        known = value, near[1].gather(1, best)
+        start = torch.nn.functional.pad(holders.start, (0, 1), value=len(holders.entity))
+        result: Tensor = kernels.nearest(queries, keys, (marks, start, holders.entity), known, holders.together(marks))
+        return result
     result = torch.full((len(queries), count), -1, dtype=torch.int32, device=queries.device)
-    for rows in torch.split(holders.together(marks, shared), max(1, BLOCK // (2 * shared))):
-        row, place, entity = holders.sharing(marks[rows], shared)
+    for rows in torch.split(holders.together(marks), max(1, BLOCK // (2 * shared))):
+        row, place, entity = holders.sharing(marks[rows])
         product = products(Pattern(row, entity.long(), (len(rows), len(keys))), queries[rows], keys)
         value = torch.full((len(rows), shared), -torch.inf, dtype=product.dtype, device=product.device)
         found = torch.full((len(rows), shared), -1, dtype=torch.int32, device=product.device)

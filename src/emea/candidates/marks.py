@@ -12,7 +12,7 @@ from torch import Tensor
 from emea.data import Links, Task
 from emea.kernels.joins import Edges, expand
 from emea.kernels.nearest import multiplies_halves
-from emea.kernels.segments import cuts, segment_rank, segment_sum, starts
+from emea.kernels.segments import cuts, segment_sum, segment_top, starts
 from emea.settings import SimilaritySettings
 
 KEPT = 8  # marks of an entity: more are commoner ones, which crowd out what the rare ones tell
@@ -90,7 +90,7 @@ def _best(near: Tensor, weight: Tensor, to: Tensor, rarity: Tensor, marks: Tenso
     score = segment_sum(weight[row], group, len(key)) * rarity[mark]
     low = int(entity[0])
     entities = int(entity[-1]) - low + 1
-    kept = segment_rank(entity - low, entities, score) < KEPT  # ties may exceed it
+    kept = segment_top(entity - low, entities, score, KEPT)  # ties may exceed it
     entity, mark = entity[kept], mark[kept]
     place = torch.arange(len(entity), device=entity.device) - starts(torch.bincount(entity - low))[entity - low]
     inside = place < KEPT
@@ -113,32 +113,33 @@ class Holders:
         count = torch.bincount(mark, minlength=known)
         return cls(entity[order].int(), starts(count), count)
 
-    def sharing(self, marks: Tensor, budget: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The holders of the rarest of each row's marks, at most `budget` for a row: row, place in it, and entity."""
-        marks, held = self._rarest_first(marks, budget)
-        used = held.cumsum(1)
-        row, column = (used <= budget).nonzero().unbind(1)
+    def within(self, marks: Tensor, budget: int) -> Tensor:
+        """Each row's marks with the fewest holders, as many as have at most `budget` holders together, the rarest
+        first; −1 for the others."""
+        held = torch.where(marks >= 0, self.count[marks.clamp(min=0).long()], 0)
+        held, order = torch.sort(torch.where(held > 0, held, budget + 1), dim=1, stable=True)
+        return torch.where(held.cumsum(1) <= budget, marks.gather(1, order), -1)
+
+    def sharing(self, marks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The holders of each row's marks, those of `within`: row, place in it, and entity."""
+        row, column = (marks >= 0).nonzero().unbind(1)
         mark = marks[row, column].long()
         item, position = expand(self.start[mark], self.count[mark])
-        place = (used - held)[row, column][item] + position - self.start[mark][item]
-        return row[item], place, self.entity[position]
+        held = torch.zeros(marks.shape, dtype=torch.int64, device=marks.device)
+        held[row, column] = self.count[mark]
+        before = held.cumsum(1) - held
+        return row[item], before[row, column][item] + position - self.start[mark][item], self.entity[position]
 
-    def together(self, marks: Tensor, budget: int) -> Tensor:
-        """An order of the rows in which those that look at the same holders follow each other: what they compare
-        themselves with is then still in a processor's cache."""
-        marks, held = self._rarest_first(marks, budget)
-        last = (held.cumsum(1) <= budget).sum(1) - 1
+    @staticmethod
+    def together(marks: Tensor) -> Tensor:
+        """An order of the rows in which those that share their commonest marks, of `within`, follow each other: what
+        they compare themselves with is then still in a processor's cache."""
+        last = (marks >= 0).sum(1) - 1
         commonest = [
             torch.where(at >= 0, marks.gather(1, at.clamp(min=0)[:, None])[:, 0], -1) for at in (last - 1, last)
         ]
         order = torch.argsort(commonest[0])
         return order[torch.argsort(commonest[1][order], stable=True)]
-
-    def _rarest_first(self, marks: Tensor, budget: int) -> tuple[Tensor, Tensor]:
-        """Each row's marks by the number of their holders, and this number; those without any count as too many."""
-        held = torch.where(marks >= 0, self.count[marks.clamp(min=0).long()], 0)
-        held, order = torch.sort(torch.where(held > 0, held, budget + 1), dim=1, stable=True)
-        return marks.gather(1, order), held
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,11 @@ from torch import Tensor
 from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.marks import Marks, is_bounded
 from emea.data import Candidates, Embeddings, pair_keys
+from emea.kernels.devices import return_memory
 from emea.kernels.joins import lookup, sorted_distinct
 from emea.kernels.messages import Pattern, products
 from emea.kernels.nearest import nearest, roughly
-from emea.kernels.segments import segment_rank
+from emea.kernels.segments import segment_top
 from emea.settings import SimilaritySettings
 
 
@@ -40,6 +41,7 @@ def search(
         forward = nearest(*looked_at, count, rows_at_a_time(settings, targets, source.device), generator)
         backward = nearest(*looked_at[::-1], count, rows_at_a_time(settings, sources, source.device), generator)
     del looked_at
+    return_memory()
     return _table(embeddings, forward, backward, settings)
 
 
@@ -121,9 +123,9 @@ def pattern_of(candidates: Candidates) -> Pattern:
 def nearest_only(candidates: Candidates, count: int) -> Candidates:
     """The pairs that are among the `count` most similar of their source or of their target."""
     similarity = candidates.similarity
-    forward = segment_rank(candidates.source, candidates.sources, similarity)
-    backward = segment_rank(candidates.target, candidates.targets, similarity)
-    return candidates[(forward < count) | (backward < count)]
+    forward = segment_top(candidates.source, candidates.sources, similarity, count)
+    backward = segment_top(candidates.target, candidates.targets, similarity, count)
+    return candidates[forward | backward]
 
 
 def nearest_alike(vectors: Tensor, count: int, rows: Tensor | None = None, block: int = 1024) -> Tensor:

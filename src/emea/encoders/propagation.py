@@ -93,12 +93,12 @@ class _Sketch:
 
     def __call__(self, views: list[Tensor], part: slice = slice(None)) -> Tensor:
         """[rows, features] of the views, each [rows, dimension]; or some of the features."""
-        total: Tensor | None = None
-        for view, coordinate, sign in zip(views, self.coordinate, self.sign, strict=True):
-            column = coordinate[part].to(view.device).expand(len(view), -1)
-            feature = view.gather(1, column).mul_(sign[part].to(view.device))
-            total = feature if total is None else total.add_(feature)
-        assert total is not None
+        coordinates, signs = (each[:, part].to(views[0].device) for each in (self.coordinate, self.sign))
+        total = views[0].new_zeros(len(views[0]), signs.shape[1])
+        for first in range(0, len(total), ROWS):  # the columns that gather takes are as many as it finds
+            some = total[first : first + ROWS]
+            for view, coordinate, sign in zip(views, coordinates, signs, strict=True):
+                some += view[first : first + ROWS].gather(1, coordinate.expand(len(some), -1)).mul_(sign)
         return total
 
 

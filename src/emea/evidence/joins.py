@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from emea.evidence.values import Values
 from emea.kernels.limits import WORD_BLOCK
 from emea.kernels.ranges import blocks, distinct, spread
-from emea.kernels.segments import segment_rank
+from emea.kernels.segments import segment_top
 
 MOST_SHARED = 50  # pairs that one value may join
 MOST_HOLDERS = 200  # entities of a side that have a word which joins
@@ -97,6 +97,6 @@ def _most_shared(one: csr_matrix, other: csr_matrix) -> np.ndarray:
     for rows in blocks(work, WORD_BLOCK):
         product = (one[rows] @ across).tocoo()
         row = torch.from_numpy(product.row.astype(np.int64))
-        kept = (segment_rank(row, product.shape[0], torch.from_numpy(product.data)) < BEST).numpy()
+        kept = segment_top(row, product.shape[0], torch.from_numpy(product.data), BEST).numpy()
         found.append(np.stack([product.row[kept] + rows.start, product.col[kept]], 1).astype(np.int64))
     return np.concatenate(found)

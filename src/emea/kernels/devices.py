@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,6 +25,19 @@ def fused(tensor: Tensor, *, halves: bool = False) -> ModuleType | None:
     """The GPU kernels, if they support this tensor, which may be of halves; None means plain torch."""
     known = {torch.float32, torch.bfloat16} if halves else {torch.float32}
     return _kernels() if tensor.device.type in FUSED_ON and tensor.dtype in known else None
+
+
+def compiled(tensor: Tensor, kind: torch.dtype | None = None) -> ModuleType | None:
+    """The CPU kernels, if the tensor is on a CPU, and of this kind; None means plain torch."""
+    return _compiled() if tensor.device.type == "cpu" and kind in {None, tensor.dtype} else None
+
+
+@cache
+def _compiled() -> ModuleType | None:
+    try:
+        return importlib.import_module("emea.kernels.compiled")
+    except ImportError:  # numba is missing, or not made for this numpy
+        return None
 
 
 @cache
@@ -60,6 +75,13 @@ def free_memory(device: torch.device) -> float:
     if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
         available = min(available, float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
     return available
+
+
+def return_memory() -> None:
+    """Give the system back what was freed: glibc keeps it in pieces, many of them too small for the next stage."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # it is missing from other C libraries
+        trim(0)
 
 
 def machine(device: torch.device) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 from torch import Tensor
@@ -77,7 +78,15 @@ class Edges:
 
     @classmethod
     def build(cls, graph: Graph, device: torch.device) -> Edges:
-        """Index a graph's triples and their inverses."""
+        """Index a graph's triples and their inverses; once, as long as anything holds the result."""
+        built = _BUILT.setdefault(graph, WeakValueDictionary())
+        edges = built.get(device)
+        if edges is None:
+            edges = built[device] = cls._build(graph, device)
+        return edges
+
+    @classmethod
+    def _build(cls, graph: Graph, device: torch.device) -> Edges:
         entities, relations = len(graph.entities), len(graph.relations)
         head, relation, tail = graph.triples.to(device).unbind(1)
         head, relation, tail = (
@@ -136,3 +145,6 @@ class Edges:
         edges = torch.bincount(self.relation, minlength=self.relations)
         tails = torch.unique(self.relation * self.entities + self.tail) // self.entities
         return torch.bincount(tails, minlength=self.relations).double() / edges.clamp(min=1)
+
+
+_BUILT: WeakKeyDictionary[Graph, WeakValueDictionary[torch.device, Edges]] = WeakKeyDictionary()

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from emea.kernels.devices import fused
-from emea.kernels.limits import EMBEDDING_BLOCK
+from emea.kernels.devices import compiled, fused
+from emea.kernels.limits import EMBEDDING_BLOCK, MANY_ROWS
 
 LONGEST = 64  # most entries in a part
 HALVES_BLOCK = 2**27  # numbers that are converted to single precision at a time
@@ -72,6 +72,10 @@ class Pattern:
         """The permutation that sorts the entries by row and column, [entries]."""
         if self.is_sorted:
             return torch.arange(len(self.row), device=self.row.device)
+        kernels = compiled(self.row) if len(self.row) > MANY_ROWS else None
+        if kernels is not None:
+            order: Tensor = kernels.grouped(self.column, self.shape[1])
+            return order[kernels.grouped(self.row[order], self.shape[0])]
         return torch.argsort(self.row * self.shape[1] + self.column, stable=True)
 
     @cached_property
@@ -226,6 +230,9 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     if kernels is not None:
         entries: Tensor = kernels.product(pattern.row, pattern.column, left, right)
         return entries
+    if (kernels := compiled(left, torch.bfloat16)) is not None:
+        found: Tensor = kernels.products(pattern.row, pattern.column, left, right)
+        return found
     if left.dtype == torch.bfloat16:  # which sparse products do not know
         return _product_of_halves(pattern, left, right)
     crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells

@@ -7,7 +7,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from emea.kernels.limits import RANKED_ROWS, TIED_SCORE
+from emea.kernels.devices import compiled
+from emea.kernels.limits import MANY_ROWS, RANKED_ROWS, TIED_SCORE
 
 LOWEST = -1e30  # stands for log 0; finite, so that the difference of two is a number
 
@@ -82,6 +83,15 @@ def mutual_rows(
     )
     rows = best[best >= 0]
     return rows[back[second[rows]] == rows]
+
+
+def segment_top(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
+    """Whether fewer than `count` rows of the same index have a higher score, [rows] bool; in single precision."""
+    kernels = compiled(index) if len(index) > MANY_ROWS else None
+    if kernels is None:
+        return segment_rank(index, size, score) < count
+    least: Tensor = kernels.thresholds(index, size, score, count)
+    return score.float() >= least[index]
 
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
+from emea.kernels.devices import return_memory
 from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.messages import row_products
 from emea.method.compatibility import combine, learn_weights, refine, widen
@@ -66,6 +67,7 @@ def rounds(
         if final:
             return
         del proposal, verdict  # frees memory before the next fit
+        return_memory()
 
 
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
@@ -146,8 +148,8 @@ class _Loop:
         self.linkable = self.graphs.source.linkable.to(self.device), self.graphs.target.linkable.to(self.device)
         plugin = plugins.find("encoders", settings.em.encoder, Encoder)
         _refuse_old_contract(plugin, settings.em.encoder)
-        self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.rules = Rulebook(self.graphs, settings, self.device)
+        self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
         self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to

@@ -13,7 +13,7 @@ from emea.candidates.search import nearest_only, pattern_of
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
-from emea.kernels.segments import LOWEST, segment_max, segment_rank, segment_softmax, segment_sum
+from emea.kernels.segments import LOWEST, segment_max, segment_softmax, segment_sum, segment_top
 from emea.kernels.sinkhorn import sinkhorn
 from emea.method.competition import ONE_TO_ONE, Competition
 from emea.settings import ProbabilitySettings
@@ -173,9 +173,9 @@ def _linked_share(believed: Counterparts) -> float:
 def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:
     """The beliefs about each entity's `count` most probable counterparts, both ways or for sources only."""
     pairs = believed.candidates
-    kept = segment_rank(pairs.source, pairs.sources, believed.forward) < count
+    kept = segment_top(pairs.source, pairs.sources, believed.forward, count)
     if both_ways:
-        kept = kept | (segment_rank(pairs.target, pairs.targets, believed.backward) < count)
+        kept = kept | segment_top(pairs.target, pairs.targets, believed.backward, count)
     return believed[kept]
 
 

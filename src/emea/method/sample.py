@@ -15,7 +15,7 @@ from emea.evidence.descriptions import Description
 from emea.evidence.joins import alone, joined
 from emea.evidence.words import words_of
 from emea.kernels.ranges import distinct
-from emea.kernels.segments import segment_rank
+from emea.kernels.segments import segment_top
 from emea.method.competition import Competition
 from emea.method.mixture import Pairs, Sample
 from emea.method.support import Support
@@ -42,8 +42,8 @@ def consider(
     the loop's surest links count as links, pairs that alone share some value, and the seeds."""
     table, width = believed.candidates, len(second.linkable)
     confident = believed.confidence.double().cpu().numpy()
-    near = segment_rank(table.source, table.sources, believed.forward) < BEST
-    near |= segment_rank(table.target, table.targets, believed.backward) < BEST
+    near = segment_top(table.source, table.sources, believed.forward, BEST)
+    near |= segment_top(table.target, table.targets, believed.backward, BEST)
     near &= torch.maximum(believed.forward, believed.backward) > LEAST
     every = np.stack([table.source.cpu().numpy(), table.target.cpu().numpy()], 1)
     linked = competition.winners(believed).cpu().numpy()

@@ -15,7 +15,7 @@ from emea.data import Counterparts, Links
 from emea.encoders.propagation import Propagation, PropagationSettings
 from emea.errors import SettingsError
 from emea.kernels.joins import lookup
-from emea.kernels.segments import LOWEST, segment_rank, segment_sum
+from emea.kernels.segments import LOWEST, segment_sum, segment_top
 from emea.method.grounds import Grounds
 from emea.method.probability import counterparts
 from emea.runs.pieces_of_loop import LoopPieces
@@ -60,7 +60,7 @@ class Recomputed:
         )
         densities = []
         for index, size in ((pairs.source, pairs.sources), (pairs.target, pairs.targets)):
-            top = segment_rank(index, size, cosine) < settings.similarity.neighbours
+            top = segment_top(index, size, cosine, settings.similarity.neighbours)
             total, number = segment_sum(cosine * top, index, size), torch.bincount(index[top], minlength=size)
             densities.append(total / number.clamp(min=1))
         pairs = replace(pairs, cosine=cosine, source_density=densities[0], target_density=densities[1])

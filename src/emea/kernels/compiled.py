@@ -1,0 +1,179 @@
+"""Loops that torch has no fast operation for, compiled for the CPU by numba when they are first needed.
+
+Each takes a range of its work, and threads take ranges in turn: what is found does not depend on their number. Other
+devices do the same with torch, with which the tests compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import float32, njit, uint16
+from numba.extending import intrinsic
+from torch import Tensor
+
+ENTRIES = 2**14  # products that a thread takes at a time
+QUERIES = 2**12  # queries whose nearest it finds at a time
+ANY_ORDER = {"reassoc", "contract", "nsz"}  # of the terms of a sum, so that it is vectorised
+
+
+def products(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """left[row] · right[column] for each entry, [entries] float32; both are of bfloat16, which torch would convert
+    first: that takes ten times as long."""
+    result = torch.empty(len(row))
+    _in_parts(_products, ENTRIES, len(row), row, column, _bits(left), _bits(right), result)
+    return result
+
+
+def thresholds(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
+    """The `count`-th highest score of the rows of each index, [size] float32; −∞ if there are fewer."""
+    highest = torch.full((size, count), -torch.inf)
+    _in_parts(_highest, -(-size // torch.get_num_threads()), size, index, score.float(), highest)
+    return highest[:, -1]
+
+
+def nearest(
+    queries: Tensor, keys: Tensor, lists: tuple[Tensor, Tensor, Tensor], known: tuple[Tensor, Tensor], order: Tensor
+) -> Tensor:
+    """Ids of the keys with the largest products with each query, largest first, as many as are known, [queries, known]
+    int32, −1 where fewer were found.
+
+    They are those of the lists that the query visits, [queries, visited], −1 for none, where list i has the items from
+    start[i] to start[i + 1]; and those that are known, with their products. The queries are taken in the given order:
+    neighbours should visit the same lists. Both sides are of bfloat16.
+    """
+    value, found = (each.clone() for each in known)
+    _in_parts(_nearest, QUERIES, len(order), order, *lists, _bits(queries), _bits(keys), value, found)
+    return found
+
+
+def grouped(index: Tensor, size: int) -> Tensor:
+    """The permutation that sorts rows by index, a number below `size`, and keeps their order otherwise, [rows]."""
+    order, end = torch.empty_like(index), torch.bincount(index, minlength=size).cumsum(0)
+    _in_parts(_grouped, 1, 1, index, end, order)
+    return order
+
+
+def times(start: Tensor, column: Tensor, weight: Tensor, vector: Tensor) -> Tensor:
+    """The product of a sparse matrix, whose row i has the entries from start[i] to start[i + 1], with a vector."""
+    result = torch.empty(len(start) - 1, dtype=weight.dtype)
+    _in_parts(_times, QUERIES, len(result), start, column, weight, vector, result)
+    return result
+
+
+def _bits(halves: Tensor) -> Tensor:
+    return halves.contiguous().view(torch.uint16)
+
+
+def _in_parts(loop: Callable[..., None], block: int, count: int, *arguments: Tensor) -> None:
+    """Run a loop over `count` pieces of work, a block of them at a time in each thread."""
+    run, arrays = _compiled(loop), [each.numpy() for each in arguments]
+    if count <= block:
+        run(0, count, *arrays)
+        return
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        list(pool.map(lambda first: run(first, min(first + block, count), *arrays), range(0, count, block)))
+
+
+@cache
+def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
+    """The loop, kept compiled for later runs where there is a folder for it."""
+    run: Callable[..., None]
+    try:
+        run = njit(loop, cache=True, nogil=True, fastmath=ANY_ORDER)
+    except RuntimeError:  # numba found no folder
+        run = njit(loop, nogil=True, fastmath=ANY_ORDER)
+    return run
+
+
+@intrinsic
+def _widened(_typing: Any, _half: Any) -> Any:
+    """The number whose upper half these bits are."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        upper = builder.shl(builder.zext(arguments[0], ir.IntType(32)), ir.Constant(ir.IntType(32), 16))
+        return builder.bitcast(upper, ir.FloatType())
+
+    return float32(uint16), generate
+
+
+@njit(nogil=True, fastmath=ANY_ORDER)
+def _product(one: Any, other: Any) -> Any:
+    total = np.float32(0)
+    for feature in range(one.shape[0]):
+        total += _widened(one[feature]) * _widened(other[feature])  # type: ignore[call-arg]
+    return total
+
+
+@njit(nogil=True)
+def _place(values: Any, value: Any) -> Any:
+    """Put a value among descending ones, of which the last is lost; where it is now, or the end if it is too low."""
+    place = len(values)
+    while place > 0 and values[place - 1] < value:
+        place -= 1
+        if place + 1 < len(values):
+            values[place + 1] = values[place]
+        values[place] = value
+    return place
+
+
+def _products(first: int, last: int, row: Any, column: Any, left: Any, right: Any, result: Any) -> None:
+    for entry in range(first, last):
+        result[entry] = _product(left[row[entry]], right[column[entry]])
+
+
+def _grouped(_first: int, _last: int, index: Any, end: Any, order: Any) -> None:
+    for row in range(len(index) - 1, -1, -1):
+        end[index[row]] -= 1
+        order[end[index[row]]] = row
+
+
+def _times(first: int, last: int, start: Any, column: Any, weight: Any, vector: Any, result: Any) -> None:
+    for row in range(first, last):
+        total = 0.0
+        for entry in range(start[row], start[row + 1]):
+            total += weight[entry] * vector[column[entry]]
+        result[row] = total
+
+
+def _highest(first: int, last: int, index: Any, score: Any, highest: Any) -> None:
+    for row in range(len(index)):
+        if first <= index[row] < last:
+            _place(highest[index[row]], score[row])
+
+
+def _nearest(
+    first: int,
+    last: int,
+    order: Any,
+    visited: Any,
+    start: Any,
+    item: Any,
+    queries: Any,
+    keys: Any,
+    value: Any,
+    found: Any,
+) -> None:
+    seen = np.full(len(keys), -1, np.int32)  # the last query that looked at each key
+    for query in order[first:last]:
+        for key in found[query]:
+            if key >= 0:
+                seen[key] = query
+        for each in visited[query]:
+            if each < 0:
+                continue
+            for key in item[start[each] : start[each + 1]]:
+                if seen[key] == query:
+                    continue
+                seen[key] = query
+                place = _place(value[query], _product(queries[query], keys[key]))
+                if place < found.shape[1]:
+                    for other in range(found.shape[1] - 1, place, -1):
+                        found[query, other] = found[query, other - 1]
+                    found[query, place] = key

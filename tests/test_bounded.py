@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from torch import Tensor
 
 import emea
 from emea import Graph
+from emea.candidates import bounded
 from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.marks import KEPT, LOOKED_AT, Holders, Marks, Neighbourhood
 from emea.candidates.search import search
@@ -98,14 +100,16 @@ def test_a_hub_takes_no_more_than_others() -> None:
     assert marks.shape == (leaves + 1, KEPT)
     assert (marks[:, : KEPT - 1] >= 0).all()  # the hub is one step from every known pair, and so each leaf two
     holders = Holders.of(marks, 1000, torch.ones(leaves + 1, dtype=torch.bool))
-    row, place, entity = holders.sharing(marks[:5], 512)
+    row, place, entity = holders.sharing(holders.within(marks[:5], 512))
     assert len(row) == len(place) == len(entity) <= 5 * 512
 
 
 def test_the_rarest_marks_are_shared_first_and_within_the_budget() -> None:
     marks = torch.tensor([[0, 1, 2], [0, 1, -1], [0, -1, -1], [0, 2, -1], [3, -1, -1]], dtype=torch.int32)
     holders = Holders.of(marks, 4, torch.tensor([True, True, True, True, False]))
-    row, place, entity = holders.sharing(torch.tensor([[0, 1, 2], [3, 0, -1], [-1, -1, -1]], dtype=torch.int32), 4)
+    within = holders.within(torch.tensor([[0, 1, 2], [3, 0, -1], [-1, -1, -1]], dtype=torch.int32), 4)
+    assert within.tolist() == [[1, 2, -1], [0, -1, -1], [-1, -1, -1]]
+    row, place, entity = holders.sharing(within)
     found: dict[int, list[int]] = defaultdict(list)
     for one, where, other in sorted(zip(row.tolist(), place.tolist(), entity.tolist(), strict=True)):
         assert where == len(found[one])
@@ -171,6 +175,21 @@ def test_what_shares_a_mark_is_found_far_from_every_list() -> None:
         assert len({entity for entity in row if entity >= 0}) == sum(entity >= 0 for entity in row)
 
 
+def test_an_entity_with_enough_marks_visits_few_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target, marks, visits = units(100, 5), units(100, 6), no_marks(100, 100), []
+    marks.source[:50], marks.target[:, : KEPT // 2] = torch.arange(KEPT).int(), torch.arange(KEPT // 2).int()
+
+    def watched(queries: Tensor, visited: Tensor, *rest: Any, **limits: Any) -> Any:
+        visits.append((visited >= 0).sum(1))
+        return scan(queries, visited, *rest, **limits)
+
+    monkeypatch.setattr(bounded, "scan", watched)
+    marks = Marks(marks.source, marks.target, KEPT)
+    nearest_both_ways(source, target, marks, count=5, looked_at=(1000, 100), generator=drawn(0))
+    assert visits[0].tolist() == 50 * [1] + 50 * [10]
+    assert visits[1].tolist() == 100 * [1]  # the sources that share their marks are few enough
+
+
 def test_entities_without_a_vector_find_nothing_and_are_not_found() -> None:
     source, target = units(30, 5), units(30, 6)
     source[4], target[9] = 0, 0
@@ -187,7 +206,9 @@ def test_entities_without_a_vector_find_nothing_and_are_not_found() -> None:
 
 @pytest.mark.parametrize("block", [2**27, 64 * 30, 1])
 def test_products_of_halves_are_summed_in_single_precision(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are not compiled."""
     monkeypatch.setattr(messages, "HALVES_BLOCK", block)
+    monkeypatch.setattr(messages, "compiled", lambda *_: None)
     left, right = units(40, 7, axes=64).bfloat16(), units(50, 8, axes=64).bfloat16()
     row, column = torch.randint(40, (200,), generator=drawn(1)), torch.randint(50, (200,), generator=drawn(2))
     pattern = Pattern(row, column, (40, 50))
@@ -213,10 +234,11 @@ def test_rows_that_look_at_the_same_follow_each_other() -> None:
     marks = torch.randint(-1, 90, (400, KEPT), generator=drawn(3)).int()
     target = torch.randint(-1, 90, (300, KEPT), generator=drawn(4)).int()
     holders = Holders.of(target, 90, torch.ones(300, dtype=torch.bool))
-    order, shared = holders.together(marks, 64), []
+    marks = holders.within(marks, 64)
+    order, shared = holders.together(marks), []
     assert sorted(order.tolist()) == list(range(400))
     for each in (order, torch.arange(400)):
-        row, _, entity = holders.sharing(marks[each], 64)
+        row, _, entity = holders.sharing(marks[each])
         looked_at = [frozenset(entity[row == number].tolist()) for number in range(400)]
         shared.append(sum(len(one & other) for one, other in pairwise(looked_at)))
     assert shared[0] > 2 * shared[1]

@@ -9,8 +9,6 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from emea.kernels.devices import compiled
-from emea.kernels.limits import MANY_ROWS
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import LOWEST, segment_max
 
@@ -41,12 +39,10 @@ def _times(pairs: Pattern, weight: Tensor) -> Callable[[Tensor], Tensor]:
     if weight.device.type != "cpu":
         matrix = pairs.matrix(weight)
         return lambda vector: (matrix @ vector[:, None])[:, 0]
-    # For a single column, scipy is some 25 times as fast as torch, made for many; but it has no threads.
+    # For a single column, scipy is some 25 times as fast as torch, whose product is made for many.
     narrow = torch.int32 if len(weight) < 2**31 else torch.int64
-    start, column, sorted_weight = pairs.start.to(narrow), pairs.sorted_column.to(narrow), pairs.sorted(weight)
-    if len(weight) > MANY_ROWS and (kernels := compiled(weight)) is not None:
-        return lambda vector: kernels.times(start, column, sorted_weight, vector)
-    plain = csr_array((sorted_weight.numpy(), column.numpy(), start.numpy()), pairs.shape)
+    column, start = (each.to(narrow).numpy() for each in (pairs.sorted_column, pairs.start))
+    plain = csr_array((pairs.sorted(weight).numpy(), column, start), pairs.shape)
     return lambda vector: torch.from_numpy(plain @ vector.numpy())
 
 

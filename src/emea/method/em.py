@@ -111,7 +111,7 @@ class _Proposal:
     """What the encoder proposes."""
 
     embeddings: Embeddings
-    nearest: Candidates  # all that were found
+    rivals: Candidates  # what was found for the entities of known pairs
     believed: Counterparts  # q_Θ over those that are open
     scale: Scale
     seconds: float  # that the fit took
@@ -187,14 +187,14 @@ class _Loop:
         out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
         out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
         out |= nearest.touches(self.anchors.links) | self.competition.taken(nearest, lesson.known)
-        candidates = nearest[~out]
-        scale = state.scale
+        candidates, rivals = nearest[~out], nearest[nearest.touches(lesson.known, *self.competition)]
+        near, scale = nearest if self.fit_to == "known" else candidates, state.scale
+        del nearest, out  # frees memory: there are many pairs
         if len(lesson.fitted_to):
-            near, both_ways = nearest if self.fit_to == "known" else candidates, self.rules.both_ways
-            fitted_to, chosen = lesson.fitted_to, settings.probability
+            fitted_to, chosen, both_ways = lesson.fitted_to, settings.probability, self.rules.both_ways
             scale = fit_scale(near, fitted_to, scale, chosen, self.competition, both_ways=both_ways)
         believed = counterparts(candidates, scale, settings.probability, competition=self.competition)
-        return _Proposal(embeddings, nearest, believed, scale, seconds)
+        return _Proposal(embeddings, rivals, believed, scale, seconds)
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:
         """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
@@ -204,7 +204,7 @@ class _Loop:
         considered = joint = clamp(considered, certain, cosine, self.competition)
         for _ in range(settings.compatibility.sweeps):
             seen = self.competition.seen(joint)
-            factors = self.rules.factors(seen, proposal.embeddings, proposal.nearest, lesson.known)
+            factors = self.rules.factors(seen, proposal.embeddings, proposal.rivals, lesson.known)
             weights = learn_weights(factors.learning)  # M-step: Φ
             refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
             joint = combine(considered, refined)  # q_Θ · q*, where the next sweep starts

@@ -1,0 +1,119 @@
+"""Compiled loops find what the plain versions find, with any number of threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+
+from emea.candidates import bounded
+from emea.candidates.marks import KEPT, Holders
+from emea.kernels import compiled, devices, messages, segments, sinkhorn
+from emea.kernels.messages import Pattern, plain_product
+from emea.kernels.segments import segment_rank, segment_top
+
+
+def drawn(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def units(count: int, seed: int, axes: int = 32) -> Tensor:
+    return torch.nn.functional.normalize(torch.randn(count, axes, generator=drawn(seed)), dim=1)
+
+
+@pytest.fixture(params=[1, 3])
+def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few pieces of work at a time, so that every loop is cut, in one thread and in several."""
+    for name in ("ENTRIES", "QUERIES"):
+        monkeypatch.setattr(compiled, name, 7)
+    for module in (messages, segments):
+        monkeypatch.setattr(module, "MANY_ROWS", 0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("entries", [0, 1, 7, 300])
+def test_products_of_halves(entries: int) -> None:
+    left, right = units(40, 1).bfloat16(), units(50, 2).bfloat16()
+    row, column = (torch.randint(size, (entries,), generator=drawn(size)) for size in (40, 50))
+    found = messages.products(Pattern(row, column, (40, 50)), left, right)
+    assert found.dtype == torch.float32
+    assert torch.allclose(found, plain_product(Pattern(row, column, (40, 50)), left.float(), right.float()), atol=1e-6)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_the_best_of_each_segment(count: int) -> None:
+    index = torch.randint(12, (200,), generator=drawn(3))
+    score = torch.randint(20, (200,), generator=drawn(4)).double()  # many ties
+    score[:3] = torch.tensor([-torch.inf, -0.0, 0.0])
+    assert torch.equal(segment_top(index, 13, score, count), segment_rank(index, 13, score) < count)
+    assert segment_top(index[:0], 13, score[:0], count).tolist() == []
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("scanned", [5, 9])
+def test_the_nearest_among_holders_of_marks_and_scanned(scanned: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, keys, count = units(30, 5).bfloat16(), units(60, 6).bfloat16(), 5
+    marks, held = (torch.randint(-1, 12, (size, KEPT), generator=drawn(size)).int() for size in (30, 60))
+    marks[4] = -1
+    holders = Holders.of(held, 12, torch.arange(60) != 9)
+    own = holders.within(marks, 80)
+    ids = torch.stack([torch.randperm(60, generator=drawn(row))[:scanned] for row in range(30)]).int()
+    ids[4, 2:] = -1
+    value = (queries[:, None].float() * keys[ids.long()].float()).sum(2).masked_fill(ids < 0, -torch.inf)
+    near = value.half(), ids
+    found = bounded._with_holders(queries, keys, near, holders, own, shared=80, count=count)
+    monkeypatch.setattr(bounded, "compiled", lambda *_: None)
+    plain = bounded._with_holders(queries, keys, near, holders, own, shared=80, count=count)
+    product = queries.float() @ keys.float().T
+    for query in range(30):
+        looked_at = {
+            *ids[query].tolist(),
+            *(int(key) for key in range(60) if set(held[key].tolist()) & own_of(own, query) and key != 9),
+        }
+        best = sorted((float(product[query, key]) for key in looked_at - {-1}), reverse=True)[:count]
+        kept = found[query][found[query] >= 0].long()
+        assert len(set(kept.tolist())) == len(kept) == len(best)
+        assert product[query, kept].tolist() == pytest.approx(best, abs=2e-3)  # a scan's are rounded to halves
+        assert (found[query, len(best) :] == -1).all()
+        assert set(plain[query].tolist()) <= looked_at | {-1}  # what shares several marks crowds out others
+        assert product[query, plain[query, 0]] == pytest.approx(best[0], abs=2e-3)
+
+
+def own_of(marks: Tensor, query: int) -> set[int]:
+    return set(marks[query].tolist()) - {-1}
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_the_order_of_a_pattern_and_transport_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    row, column = (torch.randint(size, (150,), generator=drawn(size)) for size in (20, 30))
+    pattern, logits = Pattern(row, column, (20, 30)), torch.rand(150, generator=drawn(7), dtype=torch.float64)
+    keys = (row * 30 + column)[pattern.order].tolist()
+    assert all(one <= other for one, other in pairwise(keys))
+    assert pattern.order[pattern.order.argsort()].tolist() == list(range(150))
+    found = sinkhorn.plan(pattern, logits, 10, -1.0)
+    monkeypatch.setattr(messages, "compiled", lambda *_: None)
+    again = Pattern(row, column, (20, 30))
+    assert torch.equal(again.order, pattern.order)  # of equal entries, the first comes first
+    assert torch.allclose(sinkhorn.plan(again, logits, 10, -1.0), found, atol=1e-12)
+
+
+def test_other_devices_and_kinds_use_torch() -> None:
+    assert devices.compiled(torch.zeros(1)) is compiled
+    assert devices.compiled(torch.zeros(1), torch.bfloat16) is None
+    assert devices.compiled(torch.zeros(1, device="meta")) is None
+
+
+def test_a_small_run_does_not_load_numba() -> None:
+    """It takes a second."""
+    code = "import sys, emea; emea.align(emea.read_example('world', seeds=50)[0]); print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

@@ -11,9 +11,10 @@ from torch import Tensor
 from emea.analysis.measures import Ranking
 from emea.data import Alignment, Candidates, Embeddings, Links, pair_keys
 from emea.kernels.joins import expand, lookup
-from emea.kernels.limits import EMBEDDING_BLOCK, RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
+from emea.kernels.limits import RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
 from emea.kernels.segments import segment_sum, starts
 
+CONVERTED = 2**14  # halves of so many targets are converted at a time
 ROWS = 512  # sources whose similarities to all targets are held at a time, at most
 
 Score = tuple[Tensor, float]  # [pairs], higher is better; and how close two of them are tied
@@ -129,7 +130,8 @@ def ranking(best: Tensor, worst: Tensor, weight: Tensor | None = None) -> Rankin
 
 def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, Tensor, Tensor], Tensor]:
     """Counts targets by CSLS; for `Answer.tail`."""
-    order = torch.argsort(pairs.source, stable=True)
+    ordered = bool((pairs.source[1:] >= pairs.source[:-1]).all())  # as the search returns them
+    order = None if ordered else torch.argsort(pairs.source, stable=True)
     count = torch.bincount(pairs.source, minlength=pairs.sources)
     first = starts(count)
     block = max(1, min(ROWS, RANK_BLOCK // max(1, pairs.targets)))
@@ -145,13 +147,13 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
         first_true = starts(true)
         for part in torch.split(rows, block):
             source, target = links.source[part], links.target[part]
-            csls = 2 * _cosines(embeddings.source[source], embeddings.target) - pairs.target_density
+            csls = _cosines(embeddings.source[source], embeddings.target).mul_(2).sub_(pairs.target_density)
             right = csls.gather(1, target[:, None])
             row, position = expand(first_true[source], true[source])
             csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source
             whole = _ahead_and_level(csls, right, inside)
             row, position = expand(first[source], count[source])
-            csls[row, pairs.target[order[position]]] = -torch.inf
+            csls[row, pairs.target[position if order is None else order[position]]] = -torch.inf
             counts.append(torch.cat([_ahead_and_level(csls, right, inside), whole], 2))
         return torch.cat(counts, 1).double()
 
@@ -162,15 +164,18 @@ def _cosines(rows: Tensor, columns: Tensor) -> Tensor:
     """[rows, columns] in single precision, also of halves."""
     if rows.dtype == torch.float32:
         return rows @ columns.T
-    return torch.cat([rows.float() @ part.float().T for part in torch.split(columns, EMBEDDING_BLOCK)], 1)
+    found = torch.empty(len(rows), len(columns), device=rows.device)
+    for part, out in zip(torch.split(columns, CONVERTED), torch.split(found, CONVERTED, 1), strict=True):
+        out.copy_(rows.float() @ part.float().T)
+    return found
 
 
 def _ahead_and_level(csls: Tensor, right: Tensor, inside: Tensor) -> Tensor:
     """How many targets of each pool are above the right one of each row, and how many level with it,
     [pools, rows, 2]; `inside` is [targets, pools]."""
-    level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float()
-    found = ((csls > right + TIED_SIMILARITY).float() @ inside, level @ inside)
-    return torch.stack([each.T for each in found], 2)
+    ahead = (csls > right + TIED_SIMILARITY).float() @ inside
+    level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float() @ inside
+    return torch.stack([ahead.T, level.T], 2)
 
 
 def average(values: Tensor, weight: Tensor | None = None) -> float:

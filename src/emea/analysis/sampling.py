@@ -8,7 +8,7 @@ from torch import Tensor
 from emea.analysis.ranking import CSLS, Answer, compared, ranks, rows_of
 from emea.data import Links
 
-RANKED = 2**30  # known pairs × targets up to which all are compared; beyond, as many pairs as make so much
+RANKED = 2**29  # known pairs × targets up to which all are compared; beyond, as many pairs as make so much
 SEED = 0
 
 

@@ -39,8 +39,8 @@ def segment_softmax(values: Tensor, index: Tensor, size: int, slack: float = LOW
 def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = TIED_SCORE) -> Tensor:
     """Row with the best score of each index, [size]; later scores break ties in earlier ones. -1 if rows are tied in
     all scores, or if an index has no row: position never breaks a tie."""
-    rows = torch.arange(len(index), device=index.device)
-    for score in scores:
+    rows = (scores[0] >= (segment_max(scores[0], index, size) - tolerance)[index]).nonzero()[:, 0]
+    for score in scores[1:]:
         best = segment_max(score[rows], index[rows], size)
         rows = rows[score[rows] >= best[index[rows]] - tolerance]
     single = torch.bincount(index[rows], minlength=size) == 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from emea.analysis.ranking import Answer
+from emea.analysis.ranking import Answer, by_similarity
 from emea.data import Alignment, Links
 
 Pair = tuple[int, int]
@@ -40,7 +40,7 @@ def answer_of(
         links=alignment_of(links or {}),
         source=columns.source,
         target=columns.target,
-        scores={"score": (column([scores[pair] for pair in pairs]), 1e-6)},
+        scores={"score": by_similarity(column([scores[pair] for pair in pairs]))},
         linkable=torch.ones(targets, dtype=torch.bool),
         given=links_of(given_pairs),
     )

@@ -162,7 +162,11 @@ def test_softmax_of_the_weighted_factors_is_the_conditional(seed: int) -> None:
     conflicts, (first, second, constant) = Conflicts(beliefs, space, 5), (1.3, 2.1, -0.4)
     weights = torch.tensor([first, second], dtype=torch.float64)
     values = torch.tensor(factors_of(beliefs, space, 5, "blanket"), dtype=torch.float64)
-    found = Factors(beliefs.candidates, values, 0.0, LOWEST).conditional(weights).tolist()
+    found = (
+        Factors(beliefs.candidates.source, beliefs.candidates.sources, values, 0.0, LOWEST)
+        .conditional(weights)
+        .tolist()
+    )
     for row, (e, target) in enumerate(conflicts.rows):
         product = {}
         for _, choice in (pair for pair in conflicts.rows if pair[0] == e):

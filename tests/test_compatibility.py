@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,7 +150,7 @@ def check_conditional(
         torch.device("cpu"),
     )
     beliefs = hard_beliefs(pairs, y, sources, targets)
-    factors = Factors(beliefs.candidates, rule.factors(beliefs, NOWHERE)[:, None], none=0.0)
+    factors = factors_about(beliefs.candidates, rule.factors(beliefs, NOWHERE)[:, None], none=0.0)
     found = dict(zip(pairs, factors.conditional(column([phi])).tolist(), strict=True))
     for e in range(sources):
         if e in seeds:
@@ -236,16 +237,22 @@ def test_conditional_is_that_of_the_joint_of_any_toy(
 # --- factors, weights, labels ---
 
 
+def factors_about(pairs: Candidates | Factors, *said: Any, **rest: Any) -> Factors:
+    if isinstance(pairs, Factors):
+        return Factors(pairs.entity, pairs.entities, *said, **rest)
+    return Factors(pairs.source, pairs.sources, *said, **rest)
+
+
 def random_factors(
     generator: torch.Generator, entities: int, width: int, rules: int, *, none: float, scale: float = 1.0
 ) -> Factors:
     pairs = [(e, e * width + step) for e in range(entities) for step in range(width)]
     values = torch.rand(len(pairs), rules, generator=generator, dtype=torch.float64) * scale
-    return Factors(candidates_of(pairs, entities, entities * width), values, none)
+    return factors_about(candidates_of(pairs, entities, entities * width), values, none)
 
 
 def test_conditional_by_hand() -> None:
-    factors = Factors(
+    factors = factors_about(
         candidates_of([(0, 0), (0, 1), (2, 1)], 3, 2), column([[0.5, 0.0], [1.0, 0.25], [0.1, 0.1]]), 0.125
     )
     weights = column([2.0, 4.0])
@@ -263,7 +270,7 @@ def test_conditional_by_hand() -> None:
 def draw_samples(factors: Factors, weights: Sequence[float], width: int, generator: torch.Generator) -> list[int]:
     """One row for each entity from exp(Σ φ (g − none)) over its candidates and 1 for "none"; -1 for none."""
     samples = []
-    uniform = torch.rand(factors.candidates.sources, generator=generator, dtype=torch.float64).tolist()
+    uniform = torch.rand(factors.entities, generator=generator, dtype=torch.float64).tolist()
     values = factors.values.tolist()
     for e, point in enumerate(uniform):
         rows = range(e * width, (e + 1) * width)
@@ -283,7 +290,7 @@ def draw_samples(factors: Factors, weights: Sequence[float], width: int, generat
 def information(factors: Factors, weights: Sequence[float], width: int) -> np.ndarray:
     """Fisher's information: Σ over entities of Cov[g] under the conditional, "none" having g = 0."""
     total = np.zeros((len(weights), len(weights)))
-    for e in range(factors.candidates.sources):
+    for e in range(factors.entities):
         g = factors.values[e * width : (e + 1) * width].numpy() - factors.none
         mass = np.exp(g @ np.array(weights))
         p = mass / (1 + mass.sum())
@@ -311,8 +318,8 @@ def stationary(sides: list[tuple[Factors, Tensor]], weights: Tensor, ridge: floa
     """∂/∂φ of Σ log p(ŷ_e | blanket) − ridge/2·|φ|², entity by entity."""
     gradient = -ridge * weights.numpy()
     for factors, sample in sides:
-        source = factors.candidates.source.tolist()
-        for e in range(factors.candidates.sources):
+        source = factors.entity.tolist()
+        for e in range(factors.entities):
             rows = [row for row, index in enumerate(source) if index == e]
             g = factors.values.numpy()[rows] - factors.none
             logits = g @ weights.numpy()
@@ -351,10 +358,10 @@ def test_a_rule_that_the_samples_contradict_leaves_the_other_weights_as_they_wou
     generator, width = torch.Generator().manual_seed(1), 4
     drawn = random_factors(generator, 300, width, 2, none=0.1)
     first, second = drawn.values.unbind(1)
-    both = Factors(drawn.candidates, torch.stack([first, (first + second) / 2], 1), 0.1)  # correlated, as rules are
+    both = factors_about(drawn, torch.stack([first, (first + second) / 2], 1), 0.1)  # correlated, as rules are
     sample = torch.tensor(draw_samples(both, (4.0, -2.0), width, generator))
     weights = learn_weights([(both, sample)])
-    alone = learn_weights([(Factors(drawn.candidates, first[:, None], 0.1), sample)])
+    alone = learn_weights([(factors_about(drawn, first[:, None], 0.1), sample)])
     assert weights[1].item() == SMALLEST_WEIGHT
     assert weights[0].item() == pytest.approx(alone[0].item(), abs=5 * SMALLEST_WEIGHT)
 
@@ -374,7 +381,7 @@ def test_undecided_entities_do_not_count_for_the_weights(sides: int, none: float
         rows = [row for row in range(entities * width) if not tied[row // width]]
         place = {row: new for new, row in enumerate(rows)}
         pairs = [(new // width, new) for new in range(len(rows))]
-        kept = Factors(candidates_of(pairs, len(rows) // width, len(rows)), factors.values[rows], none)
+        kept = factors_about(candidates_of(pairs, len(rows) // width, len(rows)), factors.values[rows], none)
         others.append((kept, torch.tensor([place.get(row, NONE) for row in sample[~tied].tolist()])))
     found, expected = learn_weights(every), learn_weights(others)
     assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-6)
@@ -384,7 +391,8 @@ def test_undecided_entities_do_not_count_for_the_weights(sides: int, none: float
 
 def labelled(factors: Factors, weights: Tensor, proposal: Tensor) -> list[int]:
     """The row of each source's label under q*, -1 where it has none."""
-    pairs = factors.candidates
+    count = len(factors.entity)
+    pairs = candidates_of(list(zip(factors.entity.tolist(), range(count), strict=True)), factors.entities, count)
     nothing, targets = torch.zeros(len(pairs), dtype=torch.float64), torch.zeros(pairs.targets, dtype=torch.float64)
     none = factors.none_probability(weights)
     refined = Counterparts(pairs, factors.conditional(weights), nothing, none, targets)
@@ -408,7 +416,7 @@ def test_labels_with_one_rule_do_not_depend_on_its_weight() -> None:
 
 
 def test_labels_with_two_rules_follow_their_weights() -> None:
-    factors = Factors(candidates_of([(0, 0), (0, 1)], 1, 2), column([[0.9, 0.2], [0.2, 0.8]]), 0.1)
+    factors = factors_about(candidates_of([(0, 0), (0, 1)], 1, 2), column([[0.9, 0.2], [0.2, 0.8]]), 0.1)
     proposal = column([0.5, 0.5])
     assert labelled(factors, column([3.0, 1.0]), proposal) == [0]
     assert labelled(factors, column([1.0, 3.0]), proposal) == [1]
@@ -416,7 +424,7 @@ def test_labels_with_two_rules_follow_their_weights() -> None:
 
 def test_ties_fall_back_to_the_encoder_and_then_abstain() -> None:
     pairs = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3), (3, 0)]
-    factors = Factors(candidates_of(pairs, 5, 4), column([0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.05])[:, None], 0.1)
+    factors = factors_about(candidates_of(pairs, 5, 4), column([0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.05])[:, None], 0.1)
     proposal = column([0.2, 0.3, 0.3, 0.3, 0.9, 0.1, 1.0])
     # 0: q breaks the tie; 1: tied in both; 2: the rule decides whatever q says; 3: below "none"; 4: no candidates
     assert labelled(factors, column([2.0]), proposal) == [1, -1, 5, -1, -1]
@@ -463,7 +471,7 @@ def check_probabilities(found: Counterparts, *, whole: bool) -> None:
 def refined_from(believed: Counterparts, seed: int) -> Counterparts:
     generator = torch.Generator().manual_seed(seed)
     sides = [
-        Factors(pairs, torch.rand(len(pairs), 2, generator=generator, dtype=torch.float64), 0.2)
+        factors_about(pairs, torch.rand(len(pairs), 2, generator=generator, dtype=torch.float64), 0.2)
         for pairs in (believed.candidates, believed.candidates.swap())
     ]
     return refine(believed, sides[0], sides[1], column([3.0, 1.0]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,15 +14,25 @@ from emea.analysis.measures import Ranking
 from emea.data import Alignment, Candidates, Embeddings, Links, pair_keys
 from emea.kernels.joins import expand, lookup
 from emea.kernels.limits import RANK_BLOCK, TIED_PROBABILITY, TIED_SIMILARITY
-from emea.kernels.segments import segment_sum, starts
+from emea.kernels.segments import cuts, segment_sum, starts
 
 CONVERTED = 2**14  # halves of so many targets are converted at a time
+COMPARED = 2**22  # candidates that are compared with the known pairs of their sources at a time
 ROWS = 512  # sources whose similarities to all targets are held at a time, at most
 
-Score = tuple[Tensor, float]  # [pairs], higher is better; and how close two of them are tied
-
-
 CSLS = "csls"  # the decoding by similarity, which every pair has; other scores are those of candidates only
+
+
+class Score(NamedTuple):
+    """What ranks the candidates."""
+
+    values: Tensor  # [pairs]
+    read: Callable[[Tensor], Tensor]  # values → scores, higher is better: of a few at a time, as there may be many
+    tied: float  # scores that differ by no more are tied
+
+    def at(self, rows: Tensor) -> Tensor:
+        """The scores of some pairs."""
+        return self.read(self.values[rows].double())
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +55,17 @@ class Answer:
 
 def by_similarity(similarity: Tensor) -> Score:
     """Similarities as scores of a decoding."""
-    return similarity.double(), TIED_SIMILARITY
+    return Score(similarity, lambda values: values, TIED_SIMILARITY)
 
 
 def by_probability(probability: Tensor) -> Score:
     """Probabilities as scores of a decoding."""
-    return torch.log(probability.double().clamp(min=1e-300)), TIED_PROBABILITY
+    return Score(probability, lambda values: torch.log(values.clamp(min=1e-300)), TIED_PROBABILITY)
 
 
 def by_odds(probability: Tensor) -> Score:
     """Probabilities that are not normalised over the candidates: those near 1 differ in what is left."""
-    return torch.logit(probability.double(), eps=1e-15), TIED_PROBABILITY
+    return Score(probability, lambda values: torch.logit(values, eps=1e-15), TIED_PROBABILITY)
 
 
 def rows_of(subject: Answer, known: Links) -> Tensor:
@@ -98,27 +110,35 @@ def ranks(
         else:
             best = torch.where(is_candidate, best, best + ahead)
             worst = torch.where(is_candidate, worst, best + level)
-    return torch.where(torch.isin(known.source, subject.source), best, worst), worst
+    return torch.where(_candidates_of(subject, known)[1] > 0, best, worst), worst
 
 
 def compared(subject: Answer, known: Links, pool: Tensor, decoding: str) -> tuple[Tensor, Tensor]:
     """How many candidates of the same source in the pool are better than each known pair, and how many at least as
     good, itself included, [known] each; all of them if it is no candidate."""
-    score, tied = subject.scores[decoding]
-    row = rows_of(subject, known)
+    score, row = subject.scores[decoding], rows_of(subject, known)
     is_candidate = row >= 0
-    right = torch.full((len(known),), -torch.inf, dtype=score.dtype, device=score.device)
-    right[is_candidate] = score[row[is_candidate]]
-    start = torch.searchsorted(subject.source, known.source)
-    count = torch.searchsorted(subject.source, known.source, right=True) - start
-    pair, candidate = expand(start, count)  # each known pair beside every candidate of its source
-    also_true = torch.zeros(len(subject.source), dtype=torch.bool, device=score.device)
+    right = torch.full((len(known),), -torch.inf, dtype=torch.float64, device=row.device)
+    right[is_candidate] = score.at(row[is_candidate])
+    also_true = torch.zeros(len(subject.source), dtype=torch.bool, device=row.device)
     also_true[row[is_candidate]] = True
-    rivals = ~also_true[candidate] | (candidate == row[pair])
-    inside, rival = pool[subject.target[candidate]] & rivals, score[candidate]
-    better = segment_sum((inside & (rival > right[pair] + tied)).double(), pair, len(known))
-    as_good = segment_sum((inside & (rival >= right[pair] - tied)).double(), pair, len(known))
+    start, count = _candidates_of(subject, known)
+    better, as_good = torch.zeros_like(right), torch.zeros_like(right)
+    for first, last in pairwise(cuts(count, COMPARED)):
+        pair, candidate = expand(start[first:last], count[first:last])  # each known pair beside its source's candidates
+        pair += first
+        rivals = ~also_true[candidate] | (candidate == row[pair])
+        rivals &= pool[subject.target[candidate]]
+        ahead = score.at(candidate) - right[pair]
+        better += segment_sum((rivals & (ahead > score.tied)).double(), pair, len(known))
+        as_good += segment_sum((rivals & (ahead >= -score.tied)).double(), pair, len(known))
     return better, as_good
+
+
+def _candidates_of(subject: Answer, known: Links) -> tuple[Tensor, Tensor]:
+    """Where the candidates of each known pair's source begin, and how many there are, [known] each."""
+    start = torch.searchsorted(subject.source, known.source)
+    return start, torch.searchsorted(subject.source, known.source, right=True) - start
 
 
 def ranking(best: Tensor, worst: Tensor, weight: Tensor | None = None) -> Ranking:

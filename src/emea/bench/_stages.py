@@ -83,7 +83,7 @@ def _rules(
         rules = Rulebook(graphs, chosen, believed.forward.device)
         judged = partial(rules.factors, considered, embeddings, nearest, known)
         yield Stage(f"rules both ways, {meaning}", judged, len(considered.forward), "pair")
-    forward, backward, learning = rules.factors(considered, embeddings, nearest, known)
+    (forward, backward), learning = rules.factors(considered, embeddings, nearest, known)
 
     def judge() -> Counterparts:
         return combine(considered, refine(considered, forward, backward, learn_weights(learning)))

@@ -37,16 +37,16 @@ def nearest_both_ways(
     empty = [~(side != 0).any(1) for side in (source, target)]
     for lists, none in zip(visited, empty, strict=True):
         lists[none] = -1
-    found = []
-    for query, key, seen in ((0, 1, marks), (1, 0, marks.swap())):
-        queries, keys = (source, target)[query], (source, target)[key]
-        shelf, limits = visited[key][:, 0], {"kept": count, "longest": plan.longest}
+
+    def nearest(query: int, key: int, seen: Marks) -> Tensor:
+        queries, keys, shelf = (source, target)[query], (source, target)[key], visited[key][:, 0]
         holders = Holders.of(seen.target, seen.known, ~empty[key])
         own = holders.within(torch.where(empty[query][:, None], -1, seen.source), shared)
         lists = _first(visited[query], (1 - (own >= 0).sum(1) / ENOUGH).clamp(min=LEAST))
-        near = scan(queries, lists, keys, shelf, **limits, generator=generator)
-        found.append(_with_holders(queries, keys, near, holders, own, shared=shared, count=count))
-    return found[0], found[1]
+        near = scan(queries, lists, keys, shelf, kept=count, longest=plan.longest, generator=generator)
+        return _with_holders(queries, keys, near, holders, own, shared=shared, count=count)
+
+    return nearest(0, 1, marks), nearest(1, 0, marks.swap())
 
 
 def _first(lists: Tensor, share: Tensor) -> Tensor:

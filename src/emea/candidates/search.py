@@ -10,7 +10,6 @@ from torch import Tensor
 from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.marks import Marks, is_bounded
 from emea.data import Candidates, Embeddings, pair_keys
-from emea.kernels.devices import return_memory
 from emea.kernels.joins import lookup, sorted_distinct
 from emea.kernels.messages import Pattern, products
 from emea.kernels.nearest import nearest, roughly
@@ -40,8 +39,7 @@ def search(
     else:
         forward = nearest(*looked_at, count, rows_at_a_time(settings, targets, source.device), generator)
         backward = nearest(*looked_at[::-1], count, rows_at_a_time(settings, sources, source.device), generator)
-    del looked_at
-    return_memory()
+    del looked_at  # frees memory
     return _table(embeddings, forward, backward, settings)
 
 

@@ -15,7 +15,7 @@ from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
 
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
-PART = 256  # features at a time
+PART = 128  # features at a time
 ROWS = 2**15  # rows at a time
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 FUSED_ON = {"cuda"}
 SMALL = 2**21  # pairs of entities up to which a second thread does not pay
+LARGE_ARRAY = 2**22  # bytes
 
 
 def fused(tensor: Tensor, *, halves: bool = False) -> ModuleType | None:
@@ -77,11 +78,12 @@ def free_memory(device: torch.device) -> float:
     return available
 
 
-def return_memory() -> None:
-    """Give the system back what was freed: glibc keeps it in pieces, many of them too small for the next stage."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:  # it is missing from other C libraries
-        trim(0)
+def return_large_arrays() -> None:
+    """Give large arrays back to the system as soon as they are freed, from now on. By itself glibc keeps
+    pieces of up to 32 MB, of which many turn out too small for the next stage."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option is not None:  # it is missing from other C libraries
+        set_option(-3, LARGE_ARRAY)  # M_MMAP_THRESHOLD
 
 
 def machine(device: torch.device) -> str:

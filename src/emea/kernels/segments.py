@@ -27,13 +27,13 @@ def segment_max(values: Tensor, index: Tensor, size: int) -> Tensor:
 def segment_logsumexp(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
     """log(exp(slack) + Σ exp(value)) of each index, [size]."""
     peak = segment_max(values, index, size).clamp(min=slack)
-    total = segment_sum(torch.exp(values - peak[index]), index, size) + torch.exp(slack - peak)
+    total = segment_sum((values - peak[index]).exp_(), index, size) + torch.exp(slack - peak)
     return torch.log(total) + peak
 
 
 def segment_softmax(values: Tensor, index: Tensor, size: int, slack: float = LOWEST) -> Tensor:
     """exp(value) over the sum of exp(slack) and all exp(value) of its index, [rows]."""
-    return torch.exp(values - segment_logsumexp(values, index, size, slack)[index])
+    return (values - segment_logsumexp(values, index, size, slack)[index]).exp_()
 
 
 def segment_best(index: Tensor, size: int, *scores: Tensor, tolerance: float = TIED_SCORE) -> Tensor:

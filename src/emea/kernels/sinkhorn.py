@@ -12,6 +12,8 @@ from torch import Tensor
 from emea.kernels.messages import Pattern
 from emea.kernels.segments import LOWEST, segment_max
 
+Product = Callable[[Tensor], Tensor]
+
 FURTHEST = -300.0  # floor of a logit relative to its row's best: keeps the product of two weights within float64
 
 
@@ -24,8 +26,8 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     """
     logits = logits.double()
     peak = segment_max(logits, pairs.row, pairs.shape[0]).clamp(min=slack)
-    weight = torch.exp((logits - peak[pairs.row]).clamp(min=FURTHEST))
-    forward, backward = _times(pairs, weight), _times(pairs.transposed, weight)
+    weight = (logits - peak[pairs.row]).clamp_(min=FURTHEST).exp_()
+    forward, backward = _products(pairs, weight)
     row_slack, column_slack = torch.exp(slack - peak), math.exp(slack)
     row, column = logits.new_ones(pairs.shape[0]), logits.new_ones(pairs.shape[1])
     for _ in range(iterations):  # scales of rows and columns without pairs are meaningless and not used
@@ -34,16 +36,19 @@ def sinkhorn(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOW
     return torch.log(row) - peak, torch.log(column)
 
 
-def _times(pairs: Pattern, weight: Tensor) -> Callable[[Tensor], Tensor]:
-    """The product of the matrix of these weights with a vector."""
+def _products(pairs: Pattern, weight: Tensor) -> tuple[Product, Product]:
+    """The products of the matrix of these weights, and of its transpose, with a vector."""
     if weight.device.type != "cpu":
-        matrix = pairs.matrix(weight)
-        return lambda vector: (matrix @ vector[:, None])[:, 0]
-    # For a single column, scipy is some 25 times as fast as torch, whose product is made for many.
+        matrix, transposed = pairs.matrix(weight), pairs.transposed.matrix(weight)
+        return lambda vector: (matrix @ vector[:, None])[:, 0], lambda vector: (transposed @ vector[:, None])[:, 0]
+    # For a single column, scipy is some 25 times as fast as torch, whose product is made for many; and its transpose,
+    # which adds to scattered sums, takes no memory and no more time than one sorted by column.
     narrow = torch.int32 if len(weight) < 2**31 else torch.int64
     column, start = (each.to(narrow).numpy() for each in (pairs.sorted_column, pairs.start))
     plain = csr_array((pairs.sorted(weight).numpy(), column, start), pairs.shape)
-    return lambda vector: torch.from_numpy(plain @ vector.numpy())
+    return lambda vector: torch.from_numpy(plain @ vector.numpy()), lambda vector: torch.from_numpy(
+        plain.T @ vector.numpy()
+    )
 
 
 def plan(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:

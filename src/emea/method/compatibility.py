@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.data import Candidates, Counterparts
+from emea.data import Counterparts
 from emea.kernels.joins import lookup
 from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
@@ -18,9 +18,10 @@ SMALLEST_WEIGHT = 1e-3  # rules with a weight support pairs, never oppose them; 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """The rules' factors of each candidate pair, seen from one side (from the source, unless swapped)."""
+    """The rules' factors of each candidate pair, seen from one side."""
 
-    candidates: Candidates
+    entity: Tensor  # [pairs] on this side
+    entities: int  # of this side's graph
     values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', minus that with y_e = none
     none: float  # what the factors of a pair must exceed to beat "none"
     slack: float = 0.0  # logit of "none"; LOWEST if it is not an answer
@@ -29,7 +30,7 @@ class Factors:
     def __getitem__(self, rows: Tensor) -> Factors:
         """The factors of some of the pairs."""
         ratios = self.ratios[rows] if isinstance(self.ratios, Tensor) else self.ratios
-        return replace(self, candidates=self.candidates[rows], values=self.values[rows], ratios=ratios)
+        return replace(self, entity=self.entity[rows], values=self.values[rows], ratios=ratios)
 
     def logits(self, weights: Tensor) -> Tensor:
         """log of the product of local functions l (eq. local_func), up to a term that e's counterparts share, [pairs].
@@ -40,11 +41,11 @@ class Factors:
 
     def conditional(self, weights: Tensor) -> Tensor:
         """p_Φ(y_e | Markov blanket) over e's candidates and "none" (eq. cond_p), [pairs]."""
-        return segment_softmax(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+        return segment_softmax(self.logits(weights), self.entity, self.entities, self.slack)
 
     def none_probability(self, weights: Tensor) -> Tensor:
         """p_Φ(y_e = none | Markov blanket), [sources]."""
-        total = segment_logsumexp(self.logits(weights), self.candidates.source, self.candidates.sources, self.slack)
+        total = segment_logsumexp(self.logits(weights), self.entity, self.entities, self.slack)
         return torch.exp((self.slack - total).clamp(max=0.0)) * float(self.slack > LOWEST)
 
 
@@ -59,7 +60,7 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
     weights, observed, decided = identity.new_ones(rules), identity.new_zeros(rules), []
     for factors, sample in sides:
         observed = observed + (factors.values[sample[sample >= 0]] - factors.none).sum(0)
-        decided.append(factors[(sample != UNDECIDED)[factors.candidates.source]])
+        decided.append(factors[(sample != UNDECIDED)[factors.entity]])
     for _ in range(steps):
         gradient, curvature = observed - ridge * weights, ridge * identity
         for factors in decided:
@@ -78,9 +79,9 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
 
 def _moments(factors: Factors, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Σ over the entities of E[g] under the conditional, [rules], and of Cov[g], [rules, rules]."""
-    pairs, values = factors.candidates, factors.values - factors.none
+    values = factors.values - factors.none
     shares = factors.conditional(weights)[:, None] * values
-    mean = values.new_zeros(pairs.sources, values.shape[1]).index_add_(0, pairs.source, shares)
+    mean = values.new_zeros(factors.entities, values.shape[1]).index_add_(0, factors.entity, shares)
     return mean.sum(0), shares.T @ values - mean.T @ mean
 
 
@@ -141,14 +142,15 @@ def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
     what it gives to "none" stays there.
     """
     pairs = believed.candidates
-    row = lookup(agreed.candidates.keys(), pairs.keys())
-    considered, row = row >= 0, row.clamp(min=0)
+    row = lookup(pairs.keys(), agreed.candidates.keys())
+    considered = row >= 0
+    row = row[considered]
 
     def share(wide: Tensor, narrow: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        given = segment_sum(torch.where(considered, wide, 0.0), index, len(none))
-        return torch.where(considered, narrow[row] * given[index], wide), none * given
+        given = segment_sum(wide[row], index[row], len(none))
+        return wide.index_copy(0, row, narrow[considered] * given[index[row]]), none * given
 
     forward, source_none = share(believed.forward, agreed.forward, agreed.source_none, pairs.source)
     backward, target_none = share(believed.backward, agreed.backward, agreed.target_none, pairs.target)
-    nones = (source_none + believed.source_none).clamp(max=1.0), (target_none + believed.target_none).clamp(max=1.0)
+    nones = (source_none + believed.source_none).clamp_(max=1.0), (target_none + believed.target_none).clamp_(max=1.0)
     return Counterparts(pairs, forward, backward, *nones)

@@ -19,7 +19,6 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
-from emea.kernels.devices import return_memory
 from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.messages import row_products
 from emea.method.compatibility import combine, learn_weights, refine, widen
@@ -67,7 +66,6 @@ def rounds(
         if final:
             return
         del proposal, verdict  # frees memory before the next fit
-        return_memory()
 
 
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
@@ -204,12 +202,12 @@ class _Loop:
         considered = joint = clamp(considered, certain, cosine, self.competition)
         for _ in range(settings.compatibility.sweeps):
             seen = self.competition.seen(joint)
-            factors = self.rules.factors(seen, proposal.embeddings, proposal.rivals, lesson.known)
-            weights = learn_weights(factors.learning)  # M-step: Φ
-            refined = refine(considered, factors.forward, factors.backward, weights)  # E-step: q*
+            said, lessons = self.rules.factors(seen, proposal.embeddings, proposal.rivals, lesson.known)
+            weights = learn_weights(lessons)  # M-step: Φ
+            refined = refine(considered, *said, weights)  # E-step: q*
             joint = combine(considered, refined)  # q_Θ · q*, where the next sweep starts
         agreed = combine(considered, refined, settings.compatibility.last_say)
-        return _Verdict(considered, refined, joint, agreed, self.rules.named(weights), seen, factors)
+        return _Verdict(considered, refined, joint, agreed, self.rules.named(weights), seen, said)
 
     def learn(self, verdict: _Verdict, proposal: _Proposal, lesson: _Lesson, state: State) -> tuple[State, bool]:
         """The state for the next round, with the pseudo-labels that follow from this one; and whether this was the

@@ -101,7 +101,7 @@ def logits_by_rule(
         else:
             unweighted.append(name)
     if unweighted:
-        zero = sides[0].values.new_zeros(len(sides[0].candidates))
+        zero = sides[0].values.new_zeros(len(sides[0].values))
         found[" + ".join(unweighted)] = (sides[0].ratios + zero, sides[1].ratios + zero)
     return found
 

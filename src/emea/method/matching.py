@@ -26,18 +26,18 @@ LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too 
 def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSettings) -> Alignment:
     """The links, as many for each entity as the cardinality allows, with calibrated confidence; doubtful ones become
     "none"."""
-    confidence, competition = calibration(beliefs.confidence), Competition.of(settings)
+    competition = Competition.of(settings)
     if settings.method == "mutual" or not all(competition):
         rows = competition.winners(beliefs)
     elif settings.method == "transport":
-        rows = competition.winners(_transported(beliefs, confidence, settings))
+        rows = competition.winners(_transported(beliefs, calibration(beliefs.confidence), settings))
     else:
-        rows = one_to_one(beliefs, confidence, settings.minimum)
-    rows = rows[confidence[rows] >= settings.minimum]
-    if settings.precision is not None:
-        rows = rows[surest(confidence[rows], settings.precision)]
-    pairs = beliefs.candidates
-    return Alignment(pairs.source[rows], pairs.target[rows], confidence[rows], pairs.cosine[rows])
+        rows = one_to_one(beliefs, calibration(beliefs.confidence), settings.minimum)
+    chosen = beliefs[rows]
+    pairs, confidence = chosen.candidates, calibration(chosen.confidence)
+    found = Alignment(pairs.source, pairs.target, confidence, pairs.cosine)
+    found = found[confidence >= settings.minimum]
+    return found if settings.precision is None else found[surest(found.confidence, settings.precision)]
 
 
 def between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> Counterparts:

@@ -59,13 +59,13 @@ def counterparts(
     """
     if settings.scaling == "minmax":
         return _stretched(candidates)
-    logits, slack = scale.sharpness * candidates.similarity.double(), scale.slack
-    forward = backward = logits
+    logits, slack = candidates.similarity.double().mul_(scale.sharpness), scale.slack
+    row, column = logits.new_zeros(candidates.sources), logits.new_zeros(candidates.targets)
     if settings.balance and all(competition):
         row, column = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
-        forward, backward = logits + column[candidates.target], logits + row[candidates.source]
-    forward = segment_softmax(forward, candidates.source, candidates.sources, slack)
-    backward = segment_softmax(backward, candidates.target, candidates.targets, slack)
+    forward = segment_softmax(logits + column[candidates.target], candidates.source, candidates.sources, slack)
+    logits += row[candidates.source]  # in place: there are many pairs
+    backward = segment_softmax(logits, candidates.target, candidates.targets, slack)
     return Counterparts(
         candidates,
         forward,

@@ -25,7 +25,9 @@ class Said(NamedTuple):
 
     forward: Factors
     backward: Factors
-    learning: list[tuple[Factors, Tensor]]  # what Φ is learned from: the factors and ŷ of all entities
+
+
+Lessons = list[tuple[Factors, Tensor]]  # what Φ is learned from: the factors and ŷ of all entities
 
 
 class Rulebook:
@@ -54,25 +56,27 @@ class Rulebook:
         """Φ by rule and, for rules that have several, by indicator."""
         return dict(zip(self.weight_names, weights.tolist(), strict=True))
 
-    def factors(self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links) -> Said:
-        """What the rules say about the pairs believed in. Φ is also learned from labelled entities, with their nearest
-        other candidates as rivals of probability 0."""
+    def factors(
+        self, beliefs: Counterparts, embeddings: Embeddings, nearest: Candidates, known: Links
+    ) -> tuple[Said, Lessons]:
+        """What the rules say about the pairs believed in, and what Φ is learned from: also from labelled entities, with
+        their nearest other candidates as rivals of probability 0."""
         rivals = nearest_only(nearest[nearest.touches(known, *self.competition)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
         forward, backward = self._said(judged, embeddings)
-        learning, sides = [], []
-        for counts, said, seen, labelled, linkable in (
-            (True, forward, judged, known.source, self.linkable[0]),
-            (self.both_ways, backward, judged.swap(), known.target, self.linkable[1]),
+        learning, sides = [], []  # the sides share the columns of the pairs
+        for counts, said, seen, entity, labelled, linkable in (
+            (True, forward, judged, beliefs.candidates.source, known.source, self.linkable[0]),
+            (self.both_ways, backward, judged.swap(), beliefs.candidates.target, known.target, self.linkable[1]),
         ):
             factors = self._factors(seen, said)
-            sides.append(factors[believed_in])
+            sides.append(replace(factors[believed_in], entity=entity))
             if counts:
                 own = believed_in | torch.isin(seen.candidates.source, labelled)
                 own = own & linkable[seen.candidates.source]
                 judged_alone = seen[own] if self.settings.compatibility.abstain else _sure_to_have_one(seen[own])
                 learning.append((factors[own], most_likely(judged_alone)))
-        return Said(sides[0], sides[1], learning)
+        return Said(*sides), learning
 
     def _said(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """What each rule says about each pair, forward and, if both ways count, backward."""
@@ -89,15 +93,15 @@ class Rulebook:
         return forward, backward
 
     def _factors(self, beliefs: Counterparts, said: dict[str, Tensor]) -> Factors:
-        settings = self.settings.compatibility
+        settings, pairs = self.settings.compatibility, beliefs.candidates
         none, slack = (settings.none, 0.0) if settings.abstain else (0.0, LOWEST)
         if not said:  # without rules all counterparts are alike, and nothing supports "none"
             silent = beliefs.forward.new_zeros(len(beliefs.forward), len(self.weight_names)).double()
-            return Factors(beliefs.candidates, silent, 0.0, LOWEST)
+            return Factors(pairs.source, pairs.sources, silent, 0.0, LOWEST)
         nothing = beliefs.forward.new_zeros(len(beliefs.forward), 0).double()
         learned = [said[name] for name, rule in self.forward.items() if rule.learned_weight]
         ratios = sum(said[name].sum(1) for name, rule in self.forward.items() if not rule.learned_weight)
-        return Factors(beliefs.candidates, torch.cat([nothing, *learned], 1), none, slack, ratios)
+        return Factors(pairs.source, pairs.sources, torch.cat([nothing, *learned], 1), none, slack, ratios)
 
 
 def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) -> Tensor:

@@ -13,7 +13,7 @@ from emea import plugins
 from emea.contracts import Baseline, Progress, Turn
 from emea.data import Alignment, Links
 from emea.evidence.prepared import Prepared
-from emea.kernels.devices import threads_that_pay
+from emea.kernels.devices import return_large_arrays, threads_that_pay
 from emea.method import em
 from emea.method.competition import Competition
 from emea.method.matching import surest
@@ -35,6 +35,7 @@ def align(
     prepared: Prepared, settings: Settings, observers: Observers | None = None, state: State | None = None
 ) -> Outcome:
     """Link the two graphs of a task by the method named in the settings; a state resumes a run of the EM loop."""
+    return_large_arrays()
     with threads_that_pay(len(prepared.graphs.source.entities) * len(prepared.graphs.target.entities)):
         return _aligned(prepared, settings, observers or Observers(), state)
 

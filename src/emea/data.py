@@ -233,7 +233,8 @@ class Candidates:
 
     def among(self, links: Links) -> Tensor:
         """Whether each pair is one of the links, [pairs] bool."""
-        return torch.isin(self.keys(), links.keys(self.targets))
+        nothing = torch.zeros(len(self), dtype=torch.bool, device=self.source.device)
+        return torch.isin(self.keys(), links.keys(self.targets)) if len(links) else nothing
 
     def touches(self, links: Links, by_source: bool = True, by_target: bool = True) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""

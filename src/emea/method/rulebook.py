@@ -14,6 +14,7 @@ from emea.candidates.search import nearest_only
 from emea.contracts import Rule, TwoSidedRule
 from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
+from emea.kernels.joins import lookup
 from emea.kernels.segments import LOWEST, segment_best, segment_max
 from emea.method.compatibility import NONE, UNDECIDED, Factors
 from emea.method.competition import Competition
@@ -63,19 +64,19 @@ class Rulebook:
         their nearest other candidates as rivals of probability 0."""
         rivals = nearest_only(nearest[nearest.touches(known, *self.competition)], self.settings.considered)
         judged, believed_in = add_impossible(beliefs, rivals)
-        forward, backward = self._said(judged, embeddings)
-        learning, sides = [], []  # the sides share the columns of the pairs
-        for counts, said, seen, entity, labelled, linkable in (
-            (True, forward, judged, beliefs.candidates.source, known.source, self.linkable[0]),
-            (self.both_ways, backward, judged.swap(), beliefs.candidates.target, known.target, self.linkable[1]),
+        said, learning, sides = list(self._said(judged, embeddings)), [], []
+        for counts, seen, entity, labelled, linkable in (
+            (True, judged, beliefs.candidates.source, known.source, self.linkable[0]),
+            (self.both_ways, judged.swap(), beliefs.candidates.target, known.target, self.linkable[1]),
         ):
-            factors = self._factors(seen, said)
+            factors = self._factors(seen, said.pop(0))  # what is not needed any more frees memory
             sides.append(replace(factors[believed_in], entity=entity))
             if counts:
-                own = believed_in | torch.isin(seen.candidates.source, labelled)
-                own = own & linkable[seen.candidates.source]
-                judged_alone = seen[own] if self.settings.compatibility.abstain else _sure_to_have_one(seen[own])
-                learning.append((factors[own], most_likely(judged_alone)))
+                own = torch.zeros_like(linkable).index_fill_(0, labelled, value=True)[factors.entity]
+                own = (own | believed_in) & linkable[factors.entity]
+                none = seen.source_none if self.settings.compatibility.abstain else torch.zeros_like(seen.source_none)
+                factors = factors[own]
+                learning.append((factors, most_likely(factors.entity, seen.forward[own], none)))
         return Said(*sides), learning
 
     def _said(self, beliefs: Counterparts, embeddings: Embeddings) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -114,28 +115,21 @@ def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) 
     return values
 
 
-def _sure_to_have_one(beliefs: Counterparts) -> Counterparts:
-    """The beliefs as if "none" were not an answer."""
-    return replace(
-        beliefs,
-        source_none=torch.zeros_like(beliefs.source_none),
-        target_none=torch.zeros_like(beliefs.target_none),
-    )
+def most_likely(entity: Tensor, belief: Tensor, none: Tensor) -> Tensor:
+    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, NONE, or UNDECIDED for a tie, [entities].
 
-
-def most_likely(beliefs: Counterparts) -> Tensor:
-    """ŷ_e = argmax q_Θ(y_e) (paper 4.5): the row of each entity's sample, NONE, or UNDECIDED for a tie, [sources]."""
-    pairs = beliefs.candidates
-    best = segment_best(pairs.source, pairs.sources, beliefs.forward)
-    highest = segment_max(beliefs.forward, pairs.source, pairs.sources)
+    `entity` and `belief` are those of each pair, `none` is what each entity believes of "none".
+    """
+    best = segment_best(entity, len(none), belief)
+    highest = segment_max(belief, entity, len(none))
     sample = torch.where(best >= 0, best, UNDECIDED)
-    return torch.where(highest > beliefs.source_none, sample, NONE)
+    return torch.where(highest > none, sample, NONE)
 
 
 def add_impossible(believed: Counterparts, candidates: Candidates) -> tuple[Counterparts, Tensor]:
     """The beliefs with more pairs, each of probability 0, in one table; and which of its rows are the original ones."""
     pairs = believed.candidates
-    candidates = candidates[~torch.isin(candidates.keys(), pairs.keys())]
+    candidates = candidates[lookup(pairs.keys(), candidates.keys()) < 0]
     order = torch.argsort(torch.cat([pairs.keys(), candidates.keys()]))
 
     def joined(first: Tensor, second: Tensor | None = None) -> Tensor:

@@ -19,10 +19,10 @@ from emea.kernels.nearest import multiplies_halves
 from emea.settings import Settings
 
 # Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third.
-INTERPRETER = 0.45e9  # bytes: Python, torch, arrow
+INTERPRETER = 0.55e9  # bytes: Python, torch, arrow, numba
 COPIES = 2.0  # of the embeddings in memory at once: themselves, and what an approximate search or the next fit makes
 MANY = 2**28  # numbers of embeddings beyond which what is not trained is kept as halves
-PAIR = 175  # bytes for each candidate pair: ids, beliefs, and the temporary columns of Sinkhorn and sorting
+PAIR = {"cpu": 65, "cuda": 175}  # bytes for each candidate pair: ids, beliefs, and temporary columns
 SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
@@ -59,9 +59,10 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     size, fits = Size(sources + targets, edges, len(prepared.given.seeds)), settings.em.rounds + 1
     training = encoder.work(settings.encoder_settings(), size, fits)
     numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
-    least = INTERPRETER + PAIR * pairs + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
+    fixed = INTERPRETER + PAIR.get(device.type, PAIR["cuda"]) * pairs
+    least = fixed + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
     blocks = 0.0 if bounded else _block(settings, width)
-    memory = least if bounded else INTERPRETER + PAIR * pairs + numbers * 4 * COPIES + blocks
+    memory = least if bounded else fixed + numbers * 4 * COPIES + blocks
     rough = bounded or sources * targets > settings.similarity.exact
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32

@@ -277,7 +277,7 @@ def pattern_of(pairs: Sequence[tuple[int, int]], sources: int, targets: int) -> 
 
 
 def log_plan(pairs: Pattern, logits: Tensor, iterations: int, slack: float = LOWEST) -> Tensor:
-    row, column = sinkhorn(pairs, logits, iterations, slack)
+    row, column = sinkhorn(pairs, logits, iterations, slack)[1]
     return logits.double() + row[pairs.row] + column[pairs.column]
 
 

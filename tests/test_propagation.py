@@ -261,7 +261,8 @@ def test_large_graphs_are_embedded_in_parts_as_halves(monkeypatch: pytest.Monkey
     settings = PropagationSettings(dimension=64, paths=96)
     whole = Propagation(TASK, settings, CPU).fit(PAIRS, torch.Generator().manual_seed(0))
     monkeypatch.setattr(propagation, "MOST_NUMBERS", 0)
-    monkeypatch.setattr(propagation, "PART", 40)
+    monkeypatch.setattr(propagation, "NUMBERS", 0)
+    monkeypatch.setattr(propagation, "FEWEST", 40)
     parts = Propagation(TASK, settings, CPU).fit(PAIRS, torch.Generator().manual_seed(0))
     for one, other in ((whole.source, parts.source), (whole.target, parts.target)):
         assert other.dtype == torch.bfloat16

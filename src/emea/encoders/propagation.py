@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import torch
@@ -15,7 +16,7 @@ from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
 
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
-PART = 128  # features at a time
+NUMBERS, FEWEST = 2**25, 128  # of the relation-weighted view at a time, and its features at least
 ROWS = 2**15  # rows at a time
 
 
@@ -123,39 +124,27 @@ class _Operators:
     def embed(
         self, labelled: Tensor, vectors: Tensor, sketches: list[_Sketch], settings: PropagationSettings
     ) -> Tensor:
-        """Embeddings of this graph's entities, [entities, features]."""
+        """Embeddings of this graph's entities, [entities, features]: a few features at a time, as only rows' lengths
+        depend on all of them."""
         entities, relations = self.views(labelled, vectors, settings.depth)
-        if self.entities * Propagation.features(settings) > MOST_NUMBERS:
-            return self._in_parts(entities, relations, sketches, settings)
-        plain = torch.cat(entities[1:], 1)
-        if not settings.paths:
-            return normalise(plain)
-        of_relations, of_entities = sketches
-        third = self.bunches.weighted(of_relations(relations), of_entities(entities))
-        return _joined(plain, third, settings)
-
-    def _in_parts(
-        self, entities: list[Tensor], relations: list[Tensor], sketches: list[_Sketch], settings: PropagationSettings
-    ) -> Tensor:
-        """The same embeddings as halves, a few features at a time: only rows' lengths depend on all of them."""
         (of_relations, of_entities), plain = sketches, settings.depth * settings.dimension
-        rows, features = self.entities, Propagation.features(settings)
-        result = torch.empty(rows, features, dtype=torch.bfloat16, device=entities[0].device)
-        squares = torch.zeros(2, rows, device=entities[0].device)  # of the lengths of the two views
+        shape, device = (self.entities, Propagation.features(settings)), vectors.device
+        kind = torch.bfloat16 if math.prod(shape) > MOST_NUMBERS else torch.float32
+        result, squares = torch.empty(shape, dtype=kind, device=device), torch.zeros(2, self.entities, device=device)
         for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
-            squares[0] += view.square().sum(1)
+            squares[0] += view.square().sum(1)  # of the lengths of the two views
             result[:, column : column + settings.dimension] = view
-        for first in range(0, settings.paths, PART):
-            part = slice(first, first + PART)
+        few = max(FEWEST, NUMBERS // max(1, self.entities))  # features at a time
+        for part in (slice(first, first + few) for first in range(0, settings.paths, few)):
             third = self.bunches.weighted(of_relations(relations, part), of_entities(entities, part))
             squares[1] += third.square().sum(1)
             result[:, plain + part.start : plain + part.start + third.shape[1]] = third
-        entities.clear()
-        weight = torch.tensor([1.0, settings.path_weight], device=squares.device)[:, None] * (squares > 0)
+        entities.clear()  # frees memory
+        weight = torch.tensor([1.0, settings.path_weight], device=device)[:, None] * (squares > 0)
         share = weight / torch.linalg.vector_norm(weight, dim=0).clamp(min=1e-12)
         share /= squares.sqrt().clamp(min=1e-12)
         for some, own in zip(torch.split(result, ROWS), torch.split(share, ROWS, 1), strict=True):
-            some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies them to single precision
+            some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies halves to single precision
             some[:, plain:] *= own[1][:, None]
         return result
 

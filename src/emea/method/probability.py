@@ -13,8 +13,8 @@ from emea.candidates.search import nearest_only, pattern_of
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
-from emea.kernels.segments import LOWEST, segment_max, segment_softmax, segment_sum, segment_top
-from emea.kernels.sinkhorn import sinkhorn
+from emea.kernels.segments import LOWEST, segment_logsumexp, segment_max, segment_sum, segment_top
+from emea.kernels.sinkhorn import Scales, sinkhorn
 from emea.method.competition import ONE_TO_ONE, Competition
 from emea.settings import ProbabilitySettings
 
@@ -49,29 +49,35 @@ def counterparts(
     candidates: Candidates,
     scale: Scale,
     settings: ProbabilitySettings,
-    pairs: Pattern | None = None,
+    *,
     competition: Competition = ONE_TO_ONE,
+    pairs: Pattern | None = None,
+    rows: Tensor | None = None,
 ) -> Counterparts:
     """q_Θ both ways: eq. 2 over each entity's candidates and "none", after `balance` Sinkhorn iterations, if any and if
     entities compete both ways.
 
-    `pairs` may be given to save time if the same candidates are evaluated many times.
+    `pairs` may be given to save time if the same candidates are evaluated many times; so may `rows`, if only the
+    beliefs about some of the candidates are wanted.
     """
     if settings.scaling == "minmax":
-        return _stretched(candidates)
+        believed = _stretched(candidates)
+        return believed if rows is None else believed[rows]
     logits, slack = candidates.similarity.double().mul_(scale.sharpness), scale.slack
-    row, column = logits.new_zeros(candidates.sources), logits.new_zeros(candidates.targets)
     if settings.balance and all(competition):
-        row, column = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
-    forward = segment_softmax(logits + column[candidates.target], candidates.source, candidates.sources, slack)
-    logits += row[candidates.source]  # in place: there are many pairs
-    backward = segment_softmax(logits, candidates.target, candidates.targets, slack)
+        ahead, back = sinkhorn(pairs or pattern_of(candidates), logits, settings.balance, slack)
+    else:
+        row = -segment_logsumexp(logits, candidates.source, candidates.sources, slack)
+        column = -segment_logsumexp(logits, candidates.target, candidates.targets, slack)
+        ahead, back = Scales(row, torch.zeros_like(column)), Scales(torch.zeros_like(row), column)
+    if rows is not None:
+        logits, candidates = logits[rows], candidates[rows]
     return Counterparts(
         candidates,
-        forward,
-        backward,
-        source_none=_rest(forward, candidates.source, candidates.sources, slack),
-        target_none=_rest(backward, candidates.target, candidates.targets, slack),
+        forward=ahead(logits, candidates.source, candidates.target),
+        backward=back(logits, candidates.source, candidates.target),
+        source_none=_none(ahead.row, slack),
+        target_none=_none(back.column, slack),
     )
 
 
@@ -87,11 +93,9 @@ def _stretched(candidates: Candidates) -> Counterparts:
     return Counterparts(candidates, sides[0], sides[1], *none)
 
 
-def _rest(probability: Tensor, index: Tensor, size: int, slack: float) -> Tensor:
-    """What is left for "none", if it is an answer, [size]."""
-    if slack <= LOWEST:
-        return probability.new_zeros(size)
-    return (1 - segment_sum(probability, index, size)).clamp(min=0.0)
+def _none(scales: Tensor, slack: float) -> Tensor:
+    """Mass of "none" of the entities with these scales, if it is an answer, [entities]."""
+    return torch.exp(scales + slack).clamp_(max=1.0) if slack > LOWEST else torch.zeros_like(scales)
 
 
 def fit_scale(
@@ -120,8 +124,10 @@ def fit_scale(
     pairs, typical = pattern_of(near), Scale.typical(settings)
 
     def believed_at(scale: Scale) -> tuple[Counterparts, Tensor]:
-        believed = competition.seen(counterparts(near, scale, settings, pairs, competition))
-        return believed, (believed.confidence if both_ways else believed.forward)[row]
+        rows = row if any(competition) else None  # who may have several counterparts sees all of them
+        found = counterparts(near, scale, settings, competition=competition, pairs=pairs, rows=rows)
+        believed = competition.seen(found) if any(competition) else competition.seen(found)[row]
+        return believed, believed.confidence if both_ways else believed.forward
 
     def surprise(log_sharpness: float) -> float:
         found = believed_at(replace(last, sharpness=math.exp(log_sharpness)))[1]
@@ -132,20 +138,20 @@ def fit_scale(
         scale = replace(last, sharpness=math.exp(_least(surprise, math.log(typical.sharpness), 1.0, settings)))
     if settings.none is not None or last.none <= LOWEST or not any(competition):
         return scale
-    share = _linked_share(believed_at(last)[0])  # π
+    share = _linked_share(believed_at(last)[0], near)  # π
 
     def error(none: float) -> float:
         believed, found = believed_at(replace(scale, none=none))
-        nones, found = _nones(believed, row, competition)[: 1 + both_ways], found.clamp(max=1 - UNLIKELY)
+        nones, found = _nones(believed, competition)[: 1 + both_ways], found.clamp(max=1 - UNLIKELY)
         missed = (nones / (1 - found)).clamp(max=1.0).mean(0)
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
     return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
 
 
-def _nones(believed: Counterparts, rows: Tensor, competition: Competition) -> Tensor:
-    """Mass of "none" of the entities of some pairs, on the sides that compete, [sides, rows]."""
-    pairs = believed.candidates[rows]
+def _nones(believed: Counterparts, competition: Competition) -> Tensor:
+    """Mass of "none" of the entities of the pairs, on the sides that compete, [sides, pairs]."""
+    pairs = believed.candidates
     sides = zip((believed.source_none[pairs.source], believed.target_none[pairs.target]), competition, strict=True)
     return torch.stack([side for side, once in sides if once])
 
@@ -162,11 +168,10 @@ def _least(loss: Callable[[float], float], typical: float, unit: float, settings
     return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.1 * unit}).x)
 
 
-def _linked_share(believed: Counterparts) -> float:
-    """Share of the entities with candidates that seem to have a counterpart; at least half."""
-    pairs = believed.candidates
+def _linked_share(believed: Counterparts, pairs: Candidates) -> float:
+    """Share of the entities with candidates, which are these, that seem to have a counterpart; at least half."""
     sides = ((believed.source_none, pairs.source), (believed.target_none, pairs.target))
-    shares = [1 - float(none[torch.unique(index)].mean()) for none, index in sides]
+    shares = [1 - float(none[torch.bincount(index, minlength=len(none)) > 0].mean()) for none, index in sides]
     return max(0.5, sum(shares) / 2)
 
 

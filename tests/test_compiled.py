@@ -11,9 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.candidates import bounded
+from emea.candidates import bounded, search
 from emea.candidates.marks import KEPT, Holders
-from emea.kernels import compiled, devices, messages, segments, sinkhorn
+from emea.data import Graph
+from emea.encoders import propagation
+from emea.encoders.propagation import PropagationSettings
+from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn
+from emea.kernels.joins import Edges
 from emea.kernels.messages import Pattern, plain_product
 from emea.kernels.segments import segment_rank, segment_top
 
@@ -29,10 +33,12 @@ def units(count: int, seed: int, axes: int = 32) -> Tensor:
 @pytest.fixture(params=[1, 3])
 def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few pieces of work at a time, so that every loop is cut, in one thread and in several."""
-    for name in ("ENTRIES", "QUERIES"):
+    for name in ("ENTRIES", "QUERIES", "LISTS"):
         monkeypatch.setattr(compiled, name, 7)
-    for module in (messages, segments):
+    for module in (messages, segments, search):
         monkeypatch.setattr(module, "MANY_ROWS", 0)
+    for module in (bunches, propagation):
+        monkeypatch.setattr(module, "MANY_NUMBERS", 0)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield
@@ -105,6 +111,44 @@ def test_the_order_of_a_pattern_and_transport_over_it(monkeypatch: pytest.Monkey
     again = Pattern(row, column, (20, 30))
     assert torch.equal(again.order, pattern.order)  # of equal entries, the first comes first
     assert torch.allclose(sinkhorn.plan(again, logits, 10, -1.0), found, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_sums_over_bunches(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, tail = torch.randint(1, 40, (2, 300), generator=drawn(8))  # entity 0 has no edges
+    triples = torch.stack([head, torch.randint(5, (300,), generator=drawn(9)), tail], 1)
+    graph = Graph.build([f"{number:02}" for number in range(40)], "abcde", triples)
+    edges = bunches.Bunches.build(Edges.build(graph, torch.device("cpu")))
+    relations, entities = units(10, 1, 6), units(40, 2, 6)
+    found = edges.weighted(relations, entities)
+    monkeypatch.setattr(bunches, "compiled", lambda *_: None)
+    assert found[0].tolist() == [0.0] * 6
+    assert torch.allclose(found, edges.weighted(relations, entities), atol=1e-5)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_sketches_of_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    sketch = propagation._Sketch(PropagationSettings(dimension=8, paths=50, depth=2), drawn(10))
+    views = [torch.randn(30, 8, generator=drawn(seed)) for seed in range(3)]
+    found = sketch(views, slice(10, 30))
+    monkeypatch.setattr(propagation, "compiled", lambda *_: None)
+    assert torch.allclose(found, sketch(views, slice(10, 30)), atol=1e-6)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_positions_of_pairs(kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = torch.randperm(200, generator=drawn(11))[:80].sort().values  # rows 0 to 9, columns 0 to 19
+    pairs = Pattern(key // 20, key % 20, (10, 20))
+    row, column = (torch.randint(-1, size, (15, 4), generator=drawn(size)).to(kind) for size in (10, 20))
+    place = {
+        (int(one), int(other)): number for number, (one, other) in enumerate(zip(key // 20, key % 20, strict=True))
+    }
+    wanted = zip(row.flatten().tolist(), column.flatten().tolist(), strict=True)
+    expected = torch.tensor([place.get(pair, -1) for pair in wanted]).view(15, 4)
+    assert torch.equal(search._positions(pairs, row, column), expected)
+    monkeypatch.setattr(search, "compiled", lambda *_: None)
+    assert torch.equal(search._positions(pairs, row, column), expected)
 
 
 def test_other_devices_and_kinds_use_torch() -> None:

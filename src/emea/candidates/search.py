@@ -10,7 +10,9 @@ from torch import Tensor
 from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.marks import Marks, is_bounded
 from emea.data import Candidates, Embeddings, pair_keys
+from emea.kernels.devices import compiled
 from emea.kernels.joins import lookup, sorted_distinct
+from emea.kernels.limits import MANY_ROWS
 from emea.kernels.messages import Pattern, products
 from emea.kernels.nearest import nearest, roughly
 from emea.kernels.segments import segment_top
@@ -49,23 +51,35 @@ def _table(embeddings: Embeddings, forward: Tensor, backward: Tensor, settings: 
     sources, targets = len(source), len(target)
     count = max(settings.candidates, settings.neighbours)
     ours, theirs = (torch.arange(size, device=source.device)[:, None] for size in (sources, targets))
-    both = [
-        torch.where(forward >= 0, pair_keys(ours, forward.long(), targets), -1),
-        torch.where(backward >= 0, pair_keys(backward.long(), theirs, targets), -1),
+    both = [(ours.expand_as(forward), forward), (backward, theirs.expand_as(backward))]
+    keys = [
+        torch.where(here.minimum(there) >= 0, pair_keys(here.long(), there.long(), targets), -1) for here, there in both
     ]
-    key = sorted_distinct(torch.cat([each.flatten() for each in both]))
+    key = sorted_distinct(torch.cat([each.flatten() for each in keys]))
     key = key[int((key[:1] < 0).sum()) :]
     pairs = Pattern(key // targets, key % targets, (sources, targets))
+    del key, keys  # frees memory
     cosine = products(pairs, source, target)
-    lists = [torch.where(each >= 0, torch.cat([cosine, cosine.new_zeros(1)])[lookup(key, each)], 0.0) for each in both]
+    places = [_positions(pairs, *each) for each in both]
+    lists = [torch.where(each >= 0, cosine[each], 0.0) for each in places]
     densities = [_density(each, settings) for each in lists]
     found = Candidates(pairs.row, pairs.column, cosine, sources, targets, *densities)
     if settings.candidates >= count:
         return found
-    kept = torch.zeros(len(key) + 1, dtype=torch.bool, device=key.device)
-    for each in both:
-        kept[lookup(key, each[:, : settings.candidates].contiguous()).flatten()] = True
+    kept = torch.zeros(len(cosine) + 1, dtype=torch.bool, device=cosine.device)
+    for each in places:
+        kept[each[:, : settings.candidates]] = True
     return found[kept[:-1]]
+
+
+def _positions(pairs: Pattern, row: Tensor, column: Tensor) -> Tensor:
+    """The place of each entry among the pairs, which are sorted, −1 if either number is negative; same shape."""
+    kernels = compiled(row) if row.numel() > MANY_ROWS else None
+    if kernels is not None:
+        found: Tensor = kernels.positions(pairs.start, pairs.column, (row.flatten(), column.flatten()))
+        return found.view(row.shape)
+    key = torch.where(row.minimum(column) >= 0, pair_keys(row.long(), column.long(), pairs.shape[1]), -1)
+    return lookup(pair_keys(pairs.row, pairs.column, pairs.shape[1]), key)
 
 
 def search_among(

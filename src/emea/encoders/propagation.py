@@ -12,8 +12,9 @@ from torch import Tensor
 from emea.contracts import Encoder, PluginSettings, Report, unreported
 from emea.data import Embeddings, Links, Task
 from emea.kernels.bunches import Bunches
-from emea.kernels.devices import on_device
+from emea.kernels.devices import compiled, on_device
 from emea.kernels.joins import Edges
+from emea.kernels.limits import MANY_NUMBERS
 
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
 NUMBERS, FEWEST = 2**25, 128  # of the relation-weighted view at a time, and its features at least
@@ -96,6 +97,11 @@ class _Sketch:
         """[rows, features] of the views, each [rows, dimension]; or some of the features."""
         coordinates, signs = (each[:, part].to(views[0].device) for each in (self.coordinate, self.sign))
         total = views[0].new_zeros(len(views[0]), signs.shape[1])
+        kernels = compiled(total, torch.float32) if total.numel() > MANY_NUMBERS else None
+        if kernels is not None:
+            for view, coordinate, sign in zip(views, coordinates, signs, strict=True):
+                kernels.add_columns(view, coordinate, sign, total)
+            return total
         for first in range(0, len(total), ROWS):  # the columns that gather takes are as many as it finds
             some = total[first : first + ROWS]
             for view, coordinate, sign in zip(views, coordinates, signs, strict=True):

@@ -8,8 +8,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from emea.kernels.devices import compiled
 from emea.kernels.joins import Edges
-from emea.kernels.limits import BUNCH_BLOCK, LARGE_BUNCH_BLOCK
+from emea.kernels.limits import BUNCH_BLOCK, LARGE_BUNCH_BLOCK, MANY_NUMBERS
 from emea.kernels.segments import cuts
 
 
@@ -41,6 +42,12 @@ class Bunches:
     def weighted(self, relations: Tensor, entities: Tensor) -> Tensor:
         """Σ a(r)∘b(n) over each entity's edges, [entities, features], where a is [relations, features] and b is
         [entities, features]."""
+        kernels = compiled(entities, torch.float32) if len(self.tail) * entities.shape[1] > MANY_NUMBERS else None
+        if kernels is not None:
+            found: Tensor = kernels.weighted(
+                (self.start, self.relation, self.tail_start, self.tail), relations, entities
+            )
+            return found
         total = torch.empty_like(entities)
         block = BUNCH_BLOCK if total.device.type == "cpu" else LARGE_BUNCH_BLOCK
         for first, last in pairwise(cuts(self.start.diff(), block)):

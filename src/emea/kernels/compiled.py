@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 ENTRIES = 2**14  # products that a thread takes at a time
+LISTS = 2**12  # lists that it adds up at a time
 QUERIES = 2**12  # queries whose nearest it finds at a time
 ANY_ORDER = {"reassoc", "contract", "nsz"}  # of the terms of a sum, so that it is vectorised
 
@@ -50,6 +51,32 @@ def nearest(
     """
     value, found = (each.clone() for each in known)
     _in_parts(_nearest, QUERIES, len(order), order, *lists, _bits(queries), _bits(keys), value, found)
+    return found
+
+
+def weighted(bunches: tuple[Tensor, Tensor, Tensor, Tensor], left: Tensor, right: Tensor) -> Tensor:
+    """Each list's Σ of left[i]∘right[k] over its bunches and their items, [lists, features].
+
+    List j has the bunches from start[j] to start[j + 1], and bunch b, with i = kind[b], the items k from begin[b] to
+    begin[b + 1] of the last column: `bunches` are start, kind, begin and item.
+    """
+    columns = [_places(each) for each in bunches]
+    total = torch.empty(len(columns[0]) - 1, left.shape[1])
+    _in_parts(_weighted, LISTS, len(total), *columns, left.contiguous(), right.contiguous(), total)
+    return total
+
+
+def add_columns(view: Tensor, column: Tensor, sign: Tensor, total: Tensor) -> None:
+    """Add the named columns of a view, each with its sign, to the total, [rows, columns]."""
+    _in_parts(_add_columns, LISTS, len(total), view, _places(column), sign.contiguous(), total)
+
+
+def positions(start: Tensor, column: Tensor, wanted: tuple[Tensor, Tensor]) -> Tensor:
+    """The place of each wanted entry, a row and a column, −1 for an absent one, among those of a matrix, which are
+    sorted: those of row i lie from start[i] to start[i + 1]."""
+    row, other = wanted
+    found = torch.empty(len(row), dtype=torch.int64)
+    _in_parts(_positions, ENTRIES, len(row), start, column, row.contiguous(), other.contiguous(), found)
     return found
 
 
@@ -124,6 +151,43 @@ def _place(values: Any, value: Any) -> Any:
 def _products(first: int, last: int, row: Any, column: Any, left: Any, right: Any, result: Any) -> None:
     for entry in range(first, last):
         result[entry] = _product(left[row[entry]], right[column[entry]])
+
+
+def _weighted(
+    first: int, last: int, start: Any, kind: Any, begin: Any, item: Any, left: Any, right: Any, total: Any
+) -> None:
+    for each in range(first, last):
+        own = total[each]
+        own[:] = 0
+        for bunch in range(start[each], start[each + 1]):
+            factor = left[kind[bunch]]
+            for place in range(begin[bunch], begin[bunch + 1]):
+                row = right[item[place]]
+                for feature in range(len(own)):
+                    own[feature] += factor[feature] * row[feature]
+
+
+def _add_columns(first: int, last: int, view: Any, column: Any, sign: Any, total: Any) -> None:
+    for each in range(first, last):
+        own, row = total[each], view[each]
+        for feature in range(len(own)):
+            own[feature] += sign[feature] * row[column[feature]]
+
+
+def _positions(first: int, last: int, start: Any, column: Any, row: Any, other: Any, found: Any) -> None:
+    for each in range(first, last):
+        found[each] = -1
+        if row[each] < 0:
+            continue
+        low, high = start[row[each]], start[row[each] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if column[middle] < other[each]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < start[row[each] + 1] and column[low] == other[each]:
+            found[each] = low
 
 
 def _grouped(_first: int, _last: int, index: Any, end: Any, order: Any) -> None:

@@ -23,4 +23,6 @@ RANKED_ROWS = 2**23  # rows that are ranked within their segments
 MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
 BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy
-MANY_ROWS = 2**20  # beyond which compiled loops are used on a CPU: they take a second to load
+# Beyond these, compiled loops are used on a CPU: they take a second to load.
+MANY_ROWS = 2**20
+MANY_NUMBERS = 2**24

@@ -50,9 +50,9 @@ def refined_again(before: Counterparts, ended: Round, settings: Settings) -> tup
     """q* from what the rules say of an earlier q_Θ · q*, and Φ."""
     task = toy()
     nearest = search(ended.embeddings, settings.similarity, torch.Generator().manual_seed(0))
-    said = Rulebook(task, settings, CPU).factors(before, ended.embeddings, nearest, task.seeds)
-    weights = learn_weights(said.learning)
-    return refine(before, said.forward, said.backward, weights), weights.tolist()
+    said, lessons = Rulebook(task, settings, CPU).factors(before, ended.embeddings, nearest, task.seeds)
+    weights = learn_weights(lessons)
+    return refine(before, *said, weights), weights.tolist()
 
 
 def columns(beliefs: Counterparts) -> list[list[float]]:

@@ -18,6 +18,8 @@ from emea.kernels.nearest import nearest, roughly
 from emea.kernels.segments import segment_top
 from emea.settings import SimilaritySettings
 
+SCANNED = 0.4  # of the entities that may be scanned: who has marks scans fewer
+
 
 def search(
     embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator, marks: Marks | None = None
@@ -104,10 +106,10 @@ def search_among(
 
 
 def compared(settings: SimilaritySettings, sources: int, targets: int, device: torch.device) -> int:
-    """How many pairs of vectors the search compares, both ways, at most but for long lists."""
+    """About how many pairs of vectors the search compares, both ways; those that share marks are not counted."""
     if not is_bounded(settings, sources * targets, device):
         return 2 * sources * targets
-    return (sources + targets) * (settings.shared + settings.scanned + math.isqrt(max(sources, targets)))
+    return (sources + targets) * (int(SCANNED * settings.scanned) + math.isqrt(max(sources, targets)))
 
 
 def used_axes(settings: SimilaritySettings, pairs: int) -> int:

@@ -25,9 +25,9 @@ MANY = 2**28  # numbers of embeddings beyond which what is not trained is kept a
 PAIR = {"cpu": 65, "cuda": 175}  # bytes for each candidate pair: ids, beliefs, and temporary columns
 SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
 SEARCH = 1.5  # time of the search over that of its matrix products
-PAIR_SECONDS = {"cpu": 4e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
+PAIR_SECONDS = {"cpu": 4.5e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
-GATHERED = 5e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
+GATHERED = 8e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
 JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
@@ -70,7 +70,7 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     search = SEARCH * work / matrix_rate(looked_at, device, kind)
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     if bounded and device.type == "cpu":
-        search += (sources + targets) * settings.similarity.shared * looked_at * 4 / (GATHERED * cores)
+        search += (sources + targets) * settings.similarity.shared * looked_at * 2 / (GATHERED * cores)
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
     seconds = fits * a_round + training / matrix_rate(features, device)
     if settings.judges and prepared.valued:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file
 
 import emea
 from emea.analysis.bars import LoopBars, _proposed
@@ -26,7 +26,7 @@ from emea.rules.disagreement import Disagreement, DisagreementSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.runs.explaining import Explainer
 from emea.runs.kept import Kept, keep
-from emea.runs.mapped import Mapped
+from emea.runs.mapped import Mapped, write_tensors
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
@@ -110,7 +110,10 @@ def test_what_lies_in_a_file_is_read_again_after_it_was_given_back(tmp_path: Pat
     kinds = (torch.float64, torch.float32, torch.int64, torch.int32, torch.uint8, torch.bool)
     given = {str(kind): torch.arange(5000).remainder(7).to(kind).reshape(-1, 2) for kind in kinds}
     given["nothing"] = torch.zeros(0, 3)
-    save_file(given, tmp_path / "file", {"about": "it"})
+    given["turned"] = torch.arange(6).reshape(2, 3).T
+    with (tmp_path / "file").open("wb") as file:
+        write_tensors(file, given, {"about": "it"})
+    assert all(torch.equal(each, given[name]) for name, each in load_file(tmp_path / "file").items())
     found = Mapped(tmp_path / "file")
     for _ in range(2):
         assert found.tensors.keys() == given.keys()

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Task
@@ -25,7 +24,7 @@ from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
 from emea.runs.folder import GROUNDS
-from emea.runs.mapped import Mapped
+from emea.runs.mapped import Mapped, write_tensors
 
 FORMAT = 2  # of what is in it
 BELIEFS = ("forward", "backward", "source_none", "target_none")
@@ -123,11 +122,8 @@ def keep(outcome: Outcome, folder: Path) -> None:
         tensors, about = tensors | judged, about | {"judged": table}
     for side, graph in (("source", task.source), ("target", task.target)):
         tensors[f"names.{side}"] = _text(graph.entities)
-    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    pointers = [value.data_ptr() for value in ready.values()]
-    ready = {name: each.clone() if pointers.count(each.data_ptr()) > 1 else each for name, each in ready.items()}
     with writing(folder / GROUNDS) as file:
-        file.write(save(ready, {"about": json.dumps(about)}))
+        write_tensors(file, tensors, {"about": json.dumps(about)})
 
 
 def _of_beliefs(name: str, beliefs: Counterparts) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Tensors that stay in their file: only what is looked at is read, and can be given back."""
+"""Tensors in a file: written one by one, and read only as far as they are looked at."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import math
 import mmap
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import torch
 from safetensors import safe_open
@@ -21,6 +22,22 @@ TYPES = {  # by their names in safetensors
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
+
+
+def write_tensors(file: BinaryIO, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Write a safetensors file, one tensor after the other: safetensors itself would hold all of it in memory twice."""
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # each then begins where it may
+    kinds, end = {kind: name for name, kind in TYPES.items()}, 0
+    head: dict[str, Any] = {"__metadata__": dict(about)}
+    for name in names:
+        begin, end = end, end + tensors[name].numel() * tensors[name].element_size()
+        shape = list(tensors[name].shape)
+        head[name] = {"dtype": kinds[tensors[name].dtype], "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(struct.pack("<Q", len(text)) + text)
+    for name in names:
+        file.write(tensors[name].detach().cpu().contiguous().numpy().data)
 
 
 class Mapped:

@@ -75,7 +75,7 @@ def _table(embeddings: Embeddings, forward: Tensor, backward: Tensor, settings: 
 
 
 def _positions(pairs: Pattern, row: Tensor, column: Tensor) -> Tensor:
-    """The place of each entry among the pairs, which are sorted, −1 if either number is negative; same shape."""
+    """The place of each entry among the pairs, which are sorted, −1 if it is not one of them; same shape."""
     kernels = compiled(row) if row.numel() > MANY_ROWS else None
     if kernels is not None:
         found: Tensor = kernels.positions(pairs.start, pairs.column, (row.flatten(), column.flatten()))

@@ -15,7 +15,8 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.descriptions import Description
 from emea.evidence.values import Forms, Values
 from emea.method.grounds import Steps
-from emea.method.mixture import _others, competing
+from emea.method.mixture import competing
+from emea.method.profiles import Profiles, Rivals
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
 from emea.settings import load
@@ -281,5 +282,17 @@ def test_highest_probability_of_the_other_pairs() -> None:
     index, probability = draw.integers(0, 40, 120), draw.integers(0, 5, 120) / 5  # many ties
     pairs = [*enumerate(zip(index, probability, strict=True))]
     expected = [max((q for j, (k, q) in pairs if k == own and j != i), default=0) for i, (own, _) in pairs]
-    assert _others(index, probability).tolist() == expected
-    assert _others(index[:0], probability[:0]).tolist() == []
+    assert Rivals(index).highest(probability).tolist() == expected
+    assert Rivals(index[:0]).highest(probability[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("fields", [0, 3, 40])  # 40 fields of 10 levels do not fit in one number
+def test_pairs_with_the_same_evidence_are_counted_together(fields: int) -> None:
+    draw = np.random.default_rng(fields)
+    pool = np.c_[draw.integers(-1, 9, (30, fields)), draw.integers(0, 3, 30)]
+    levels, kind = np.split(pool[draw.integers(0, 30, 500)], [fields], 1)
+    weight, found = draw.random(500), Profiles.build(levels.astype(np.int8), kind[:, 0])
+    assert np.array_equal(found.levels[found.of], levels)
+    assert np.array_equal(found.kind[found.of], kind[:, 0])
+    assert len(found.kind) == len({(*row, *own) for row, own in zip(levels.tolist(), kind.tolist(), strict=True)})
+    assert found.sums(weight)[found.of[7]] == pytest.approx(weight[found.of == found.of[7]].sum())

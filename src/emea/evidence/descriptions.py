@@ -15,6 +15,7 @@ from emea.evidence.names import local_names
 from emea.evidence.unnamed import W3C, unnamed
 from emea.evidence.values import NUMBER_FORM, STRING, Values
 from emea.kernels.ranges import spread
+from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 
 TYPE = f"{W3C}1999/02/22-rdf-syntax-ns#type"
@@ -236,4 +237,5 @@ def _edges(triples: np.ndarray, numbers: dict[str, int], relations: int) -> tupl
         direct = np.stack([head[rows], relations + number.ravel(), to[tail[rows]]], 1)
         plain, relations = np.concatenate([plain, direct]), relations + len(properties)
     back = np.stack([plain[:, 2], plain[:, 1] + relations, plain[:, 0]], 1)
-    return np.unique(np.concatenate([plain, back]), axis=0), relations
+    edges = np.concatenate([plain, back])
+    return edges[unique_rows(*edges.T[::-1])], relations

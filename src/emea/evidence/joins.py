@@ -12,6 +12,7 @@ from emea.evidence.values import Values
 from emea.kernels.limits import WORD_BLOCK
 from emea.kernels.ranges import blocks, distinct, spread
 from emea.kernels.segments import segment_top
+from emea.order import unique_numbers
 
 MOST_SHARED = 50  # pairs that one value may join
 MOST_HOLDERS = 200  # entities of a side that have a word which joins
@@ -73,13 +74,13 @@ def _holders(values: Values, number: dict[str, int]) -> tuple[np.ndarray, np.nda
     """Words that few enough entities have, by number, and each of these entities; new words get new numbers."""
     words, names = values.forms.words, values.forms.words.vocabulary
     form = np.repeat(np.arange(len(values.forms)), np.diff(words.start))
-    form, word = np.divmod(np.unique(form * max(1, len(names)) + words.word), max(1, len(names)))  # each word once
+    form, word = np.divmod(unique_numbers(form * max(1, len(names)) + words.word), max(1, len(names)))  # each word once
     rows = np.bincount(values.value, minlength=len(values.forms))  # with each form
     few = np.bincount(word, rows[form], len(names))[word] <= 4 * MOST_HOLDERS  # some entities hold several
     form, word = form[few], word[few]
     start = np.searchsorted(form, np.arange(len(values.forms) + 1))
     row, place = spread(start[values.value], np.diff(start)[values.value])
-    key = np.unique(word[place] * (values.entity.max(initial=0) + 1) + values.entity[row])
+    key = unique_numbers(word[place] * (values.entity.max(initial=0) + 1) + values.entity[row])
     word, entity = np.divmod(key, values.entity.max(initial=0) + 1)
     kept = np.bincount(word, minlength=len(names))[word] <= MOST_HOLDERS
     used, index = np.unique(word[kept], return_inverse=True)

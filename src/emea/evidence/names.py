@@ -15,9 +15,10 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from emea.errors import SettingsError
-from emea.evidence.ngrams import Letters, distinct, ngrams, products
+from emea.evidence.ngrams import Letters, ngrams, products
 from emea.evidence.rare import nearest_joined
 from emea.kernels.limits import NAME_BLOCK
+from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
 RIVALS = 5  # nearest strings by n-grams, or by sentences, whose similarity is computed

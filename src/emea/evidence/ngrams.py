@@ -8,6 +8,8 @@ from itertools import chain
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from emea.order import unique_numbers
+
 TABLE = 2**27  # possible n-grams up to which they are numbered by a table
 MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], np.uint64)  # odd, their bits without a pattern
 
@@ -67,7 +69,7 @@ def ngrams(left: Letters, right: Letters, size: int = 3) -> tuple[csr_matrix, cs
 def _numbered(keys: Sequence[np.ndarray], bound: int) -> tuple[int, list[np.ndarray]]:
     """How many distinct keys there are, and each as a number among these; keys are less than a bound."""
     if bound > TABLE:
-        distinct = np.unique(np.concatenate([np.unique(side) for side in keys]))
+        distinct = unique_numbers(np.concatenate([unique_numbers(side) for side in keys]))
         return len(distinct), [np.searchsorted(distinct, side).astype(np.int32) for side in keys]
     found = np.zeros(bound, bool)
     for side in keys:
@@ -96,9 +98,3 @@ def products(first: csr_matrix, second: csr_matrix, pairs: np.ndarray) -> np.nda
     """The product of the rows of each pair, [pairs]."""
     found: np.ndarray = np.asarray(first[pairs[:, 0]].multiply(second[pairs[:, 1]]).sum(1)).ravel()
     return found
-
-
-def distinct(pairs: np.ndarray) -> np.ndarray:
-    """Distinct pairs of strings, sorted, [pairs, 2]."""
-    key = np.unique((pairs[:, 0].astype(np.int64) << 32) | pairs[:, 1])
-    return np.stack([key >> 32, key & (2**32 - 1)], 1)

@@ -19,6 +19,7 @@ from emea.data import Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Values, equal_pairs, read_values
+from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 
 NO_PAIRS = "there are no known pairs, and structure alone needs some; evidence.kind=all also uses names and values"
@@ -182,11 +183,11 @@ def _extended(graph: Graph, values: Values, used: np.ndarray, claims: Claims) ->
         [values.entity[kept], values.attribute[kept] + len(graph.relations), number[values.value[kept]]], 1
     )
     names = [f'"{values.forms[form]}"' for form in used.tolist()]
-    triples = torch.unique(torch.cat([graph.triples, torch.from_numpy(added)]), dim=0)
+    triples = np.concatenate([graph.triples.numpy(), added])
     return ValuedGraph(
         entities=pa.concat_arrays([graph.entities, pa.array(names, graph.entities.type)]),
         relations=pa.concat_arrays([graph.relations, values.attributes]),
-        triples=triples,
+        triples=torch.from_numpy(triples[unique_rows(*triples.T[::-1])]),
         attributes=graph.attributes,
         literals=graph.literals,
         selected=graph.selected,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from emea.evidence.ngrams import Letters, distinct, ngrams, products
+from emea.evidence.ngrams import Letters, ngrams, products
+from emea.kernels.ranges import distinct
 
 JOINED = 2**28  # pairs of strings that n-grams join in all, unless that is less than LEAST_JOINED for each string
 LEAST_JOINED = 500

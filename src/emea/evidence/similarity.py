@@ -13,6 +13,7 @@ from rapidfuzz.process import cpdist
 from emea.evidence.values import DAY, NUMBER_FORM, STRING, Forms
 from emea.evidence.words import ROMAN, Texts, Vocabulary
 from emea.kernels.limits import SMALLEST_DIVISOR
+from emea.order import unique_numbers
 
 REORDERED = 0.99  # the same words in another order, or in the plural
 DIFFERENT = 0.98  # at most, for strings that differ otherwise
@@ -87,7 +88,7 @@ class Similarity:
         for words, numbers in zip((first, second), self.numbers, strict=True):
             place = np.array([number[word] for word in words.vocabulary], np.int64)
             key.append(np.repeat(numbers, np.diff(words.start)) * len(number) + place[words.word])
-        text, word = np.divmod(np.unique(np.concatenate(key)), max(1, len(number)))
+        text, word = np.divmod(unique_numbers(np.concatenate(key)), max(1, len(number)))
         times = np.bincount(np.concatenate(self.numbers), minlength=len(self.strings))  # in how many of the graphs
         found = np.bincount(word, (times * self.short)[text], len(number))
         rarity = np.log1p(max(1, (times * self.strings).sum()) / np.maximum(1, found))

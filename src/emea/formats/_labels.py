@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from emea.data import Graph
 from emea.formats._selection import TYPE
+from emea.order import unique_numbers
 
 LABELS = (  # the best first
     "http://www.w3.org/2000/01/rdf-schema#label",
@@ -60,8 +61,7 @@ def labelled(graph: Graph, label: str) -> np.ndarray:
     """The entities that have this label in some language, upper and lower case alike."""
     naming = pa.array(_attribute_ranks(graph.attributes)[graph.literals["attribute"].to_numpy()] >= 0)
     same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), label.strip().lower())
-    found: np.ndarray = np.unique(graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy())
-    return found
+    return unique_numbers(graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy())
 
 
 def types(graph: Graph, entities: np.ndarray | None = None) -> pa.Array:
@@ -78,7 +78,7 @@ def types(graph: Graph, entities: np.ndarray | None = None) -> pa.Array:
     parts = last_parts(graph.entities.take(pa.array(classes)))
     names = pc.unique(parts).take(pc.sort_indices(pc.unique(parts)))
     name = pc.index_in(parts, names).to_numpy()[number.ravel()]
-    held = np.unique(head[rows] * max(len(names), 1) + name)
+    held = unique_numbers(head[rows] * max(len(names), 1) + name)
     typed, start = np.unique(held // max(len(names), 1), return_index=True)
     ends = pa.array(np.append(start, len(held)), pa.int32())
     lists = pa.ListArray.from_arrays(ends, names.take(pa.array(held % max(len(names), 1))))

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.formats._columns import STRING, assemble
+from emea.order import unique_numbers
 
 Kind = Literal["rows", "triples"]
 SAMPLE = 1000  # rows looked at
@@ -68,7 +69,7 @@ def with_values(graph: Graph) -> tuple[Graph, list[str]]:
     valued = np.isin(triples[:, 1], found)
     names = graph.relations.take(found).to_pylist()
     kept, moved = triples[~valued], triples[valued]
-    used = np.unique(np.concatenate([kept[:, 0], kept[:, 2], moved[:, 0]]))
+    used = unique_numbers(np.concatenate([kept[:, 0], kept[:, 2], moved[:, 0]]))
     place = np.full(len(graph.entities), -1, dtype=np.int64)
     place[used] = np.arange(len(used))
     rest = [number for number in range(len(graph.relations)) if number not in found]
@@ -89,7 +90,7 @@ def with_values(graph: Graph) -> tuple[Graph, list[str]]:
 def _leads_to_values(graph: Graph, tails: np.ndarray, is_head: np.ndarray, shapes: pa.Array) -> bool:
     """Whether the tails of a relation are values: never heads, and numbers, dates, long texts, or texts unlike the
     names of heads that repeat rarely."""
-    distinct = np.unique(tails)
+    distinct = unique_numbers(tails)
     if is_head[distinct].any():
         return False
     texts = graph.entities.take(distinct)

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from emea.order import unique_numbers
+
 
 def spread(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each row i becomes count[i] rows: (i, start[i]), (i, start[i] + 1), …; returns both columns.
@@ -25,7 +27,7 @@ def distinct(pairs: np.ndarray) -> np.ndarray:
     [[0, 3], [2, 1]]
     """
     width = int(pairs[:, 1].max(initial=0)) + 1
-    return np.stack(np.divmod(np.unique(pairs[:, 0] * width + pairs[:, 1]), width), 1)
+    return np.stack(np.divmod(unique_numbers(pairs[:, 0].astype(np.int64) * width + pairs[:, 1]), width), 1)
 
 
 def blocks(sizes: np.ndarray, block: int) -> Iterator[slice]:

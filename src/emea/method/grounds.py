@@ -33,7 +33,7 @@ class Steps:
         """The rising shares nearest to weighted values at some places."""
         from scipy.optimize import isotonic_regression  # here: it loads slowly, and few commands judge
 
-        order = np.argsort(place, kind="stable")
+        order = np.argsort(place)
         group = np.cumsum(np.diff(place[order], prepend=-np.inf) >= SAME_PLACE) - 1
         total = np.bincount(group, weight[order])
         mean = np.bincount(group, (weight * value)[order]) / total

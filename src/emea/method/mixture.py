@@ -16,6 +16,7 @@ from scipy.special import logit
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
 from emea.method.grounds import Steps
+from emea.method.profiles import Profiles, Rivals
 from emea.method.support import SUPPORT, Support
 
 ITERATIONS = 20
@@ -95,11 +96,11 @@ def estimate(sample: Sample) -> Estimate:
             support = sample.support.levels(probability)
         if not any(sample.competition):
             mixture.tell_apart(odds)
-        said, values, speaking = mixture.said(probability, support)
+        said, speaking = mixture.said(probability, support)
         odds = np.sum(list(said.values()), axis=0)
         found = mixture.fixed(competing(sample.pairs, odds, sample.sizes, sample.competition))
         probability = DAMPING * probability + (1 - DAMPING) * found
-    return Estimate(found, odds, speaking, said, values)
+    return Estimate(found, odds, speaking, said, mixture.values(said["values"]))
 
 
 def competing(
@@ -114,10 +115,14 @@ class _Mixture:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.kinds = len(sample.sources)
+        self.evidence, self.within = (
+            Profiles.build(pairs.levels, pairs.kind) for pairs in (sample.evidence, sample.within)
+        )
+        self.rivals = [Rivals(column) for column in sample.pairs.T]
         fields = sample.evidence.levels.shape[1]
         self.depth = [len(LEVELS) + 1] * (fields - 1) + [len(KILOMETRES) + 1]
         self._read_within(sample.within.weight)
-        self.fields = (sample.evidence.levels != UNKNOWN).sum(1)  # that both entities have values in
+        self.fields = (self.evidence.levels != UNKNOWN).sum(1)[self.evidence.of]  # that both entities have values in
         # pairs that are not listed: how many of each kind, and how many a random pair stands for
         listed = np.bincount(sample.evidence.kind, minlength=self.kinds)
         drawn = np.maximum(1, np.bincount(sample.random_kind, minlength=self.kinds))
@@ -125,7 +130,7 @@ class _Mixture:
 
     def _read_within(self, weight: np.ndarray) -> None:
         """How unmatched pairs are spread over the levels of each field, if pairs within a graph have these weights."""
-        within, self.weight = self.sample.within, weight
+        within, self.weight, weight = self.within, weight, self.within.sums(weight)
         self.unmatched = [
             self._shares(within.levels[:, field], weight, within.kind, depth, UNMATCHED_PRIOR)
             for field, depth in enumerate(self.depth)
@@ -146,39 +151,42 @@ class _Mixture:
         decided = self.sample.decided
         return np.where(np.isnan(decided), probability, decided)
 
-    def said(
-        self, probability: np.ndarray, support: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], ValuesSaid, np.ndarray]:
-        """What adds up to the logarithm of the odds of each pair against "none", given the probabilities so far; what
-        the values said; and in how many ways the evidence speaks for the pair."""
+    def said(self, probability: np.ndarray, support: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """What adds up to the logarithm of the odds of each pair against "none", given the probabilities so far; and in
+        how many ways the evidence speaks for the pair."""
         sample, count = self.sample, len(self.sample.pairs)
         values = self._values(probability)
-        rival = sample.competition.unmatched(probability, *(_others(column, probability) for column in sample.pairs.T))
+        rival = sample.competition.unmatched(probability, *(side.highest(probability) for side in self.rivals))
         neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         belief = self._belief(believed, probability, rival)
-        speaking = (values.by_field[:, :-1] > 0).sum(1) + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
+        by_values = (self.by_profile > 0).sum(1)[self.evidence.of]
+        speaking = by_values + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
         kinds, prior = self._kinds(probability), self._prior(probability)
-        said = {"values": values.together, "neighbours": neighbours, "structure": belief, "types": kinds, "none": prior}
-        return said, values, speaking
+        said = {"values": values, "neighbours": neighbours, "structure": belief, "types": kinds, "none": prior}
+        return said, speaking
 
-    def _values(self, probability: np.ndarray) -> ValuesSaid:
+    def values(self, together: np.ndarray) -> ValuesSaid:
+        """What the values said last, if it is this together."""
+        frequent = -FREQUENCY * self.sample.evidence.frequent
+        return ValuesSaid(together, np.c_[self.by_profile[self.evidence.of], frequent], self.steps)
+
+    def _values(self, probability: np.ndarray) -> np.ndarray:
         """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
-        evidence, within = self.sample.evidence, self.sample.within
-        said, against = -FREQUENCY * evidence.frequent, -FREQUENCY * within.frequent
-        by_field = [said]
+        evidence, within, matched_in = self.evidence, self.within, self.evidence.sums(probability)
+        self.by_profile, against = np.zeros(evidence.levels.shape), np.zeros(len(within.kind))
         for field, depth in enumerate(self.depth):
             level = evidence.levels[:, field]
-            matched = self._shares(level, probability, evidence.kind, depth, MATCHED_PRIOR)
+            matched = self._shares(level, matched_in, evidence.kind, depth, MATCHED_PRIOR)
             ratio = np.minimum.accumulate(np.log(matched / self.unmatched[field]), 1)
-            own = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
-            by_field.insert(-1, own)
-            said = said + own
+            self.by_profile[:, field] = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
             level = within.levels[:, field]
-            against = against + np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
+            against += np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
+        said = self.by_profile.sum(1)[evidence.of] - FREQUENCY * self.sample.evidence.frequent
+        against = against[within.of] - FREQUENCY * self.sample.within.frequent
         slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
-        steps = _density_ratio(said, probability, against, self.weight, slope)
-        return ValuesSaid(steps(said), np.stack(by_field, 1), steps)
+        self.steps = _density_ratio(said, probability, against, self.weight, slope)
+        return self.steps(said)
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
@@ -237,7 +245,7 @@ class _Mixture:
         links = share = self._per_source(probability).clip(*SHARE_RANGE)
         if not any(sample.competition):  # a source may have several counterparts
             links = self._per_source(probability).clip(min=SHARE_RANGE[0])
-            surest = probability > _others(sample.pairs[:, 0], probability)
+            surest = probability > self.rivals[0].highest(probability)
             share = self._per_source(probability * surest).clip(*SHARE_RANGE)
         prior: np.ndarray = np.log(links / ((1 - share) * max(1, sample.targets.sum())))[sample.evidence.kind]
         return prior
@@ -262,27 +270,8 @@ def _density_ratio(
     matched, weight = matched / max(matched.sum(), 1e-9), weight / total
     expected = INDEPENDENT * matched * np.exp(-score.clip(-5, 40))
     best = max(score.max(initial=0.0), against.max(initial=0.0))
-    place = np.concatenate([score, against, score, [best]])
-    right = np.concatenate([np.ones(len(score)), np.zeros(len(against) + len(score) + 1)])
-    counted = np.concatenate([matched, (1 - INDEPENDENT) * weight, expected, [TOP_PRIOR / total]])
+    place = np.concatenate([score, against, [best]])
+    counted = np.concatenate([matched + expected, (1 - INDEPENDENT) * weight, [TOP_PRIOR / total]])
     kept = counted > 0
+    right = np.concatenate([matched, np.zeros(len(against) + 1)]) / np.where(kept, counted, 1.0)
     return Steps.rising(place[kept], right[kept], counted[kept], slope)
-
-
-def _others(index: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """The highest probability among the other pairs of the same entity, [pairs]; 0 if there are none."""
-    order = np.argsort(index, kind="stable")
-    own = probability[order]
-    start = np.flatnonzero(np.diff(index[order], prepend=-1))
-    group = np.cumsum(np.diff(index[order], prepend=-1) != 0) - 1
-    if not len(start):
-        return probability
-    best = np.maximum.reduceat(own, start)[group]
-    highest = np.flatnonzero(own == best)
-    highest = highest[np.flatnonzero(np.diff(group[highest], prepend=-1))]  # one of each entity
-    left = own.copy()
-    left[highest] = 0.0
-    best[highest] = np.maximum.reduceat(left, start)
-    other: np.ndarray = np.empty_like(best)
-    other[order] = best
-    return other

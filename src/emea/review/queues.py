@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emea.order import unique_numbers
+
 if TYPE_CHECKING:
     from emea.data import Graph
 
@@ -111,7 +113,7 @@ class Reach:
         head, tail = card[triples[:, 0]], card[triples[:, 2]]
         known = (head >= 0) & (tail >= 0) & (head != tail)
         head, tail = head[known], tail[known]
-        keys = np.unique(np.concatenate([head * width + tail, tail * width + head]))
+        keys = unique_numbers(np.concatenate([head * width + tail, tail * width + head]))
         return cls(keys // width, keys % width)
 
     def count(self, undecided: np.ndarray) -> np.ndarray:

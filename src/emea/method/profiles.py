@@ -1,0 +1,60 @@
+"""Pairs with the same evidence, counted together; and the best rival of each pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+LARGEST_CODE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Pairs of one kind with the same levels in every field have one profile. There are far fewer profiles than pairs,
+    and what fields say depends on nothing else."""
+
+    of: np.ndarray  # [pairs] number of the pair's profile
+    levels: np.ndarray  # [profiles, fields]
+    kind: np.ndarray  # [profiles]
+
+    @classmethod
+    def build(cls, levels: np.ndarray, kind: np.ndarray) -> Profiles:
+        """Of pairs with these levels, [pairs, fields] from −1 on, and these kinds, [pairs]."""
+        code = kind.astype(np.int64)
+        for column in levels.T:
+            width = int(column.max(initial=0)) + 2
+            if int(code.max(initial=0)) >= LARGEST_CODE // width:
+                code = np.unique(code, return_inverse=True)[1].ravel()
+            code = code * width + column + 1
+        _, first, of = np.unique(code, return_index=True, return_inverse=True)
+        return cls(of.ravel(), levels[first], kind[first])
+
+    def sums(self, weight: np.ndarray) -> np.ndarray:
+        """The weights of the pairs of each profile, [profiles]."""
+        found: np.ndarray = np.bincount(self.of, weight, len(self.kind))
+        return found
+
+
+class Rivals:
+    """The pairs of the same entity, for pairs with these entities on one side, [pairs]."""
+
+    def __init__(self, entities: np.ndarray) -> None:
+        self._order = np.argsort(entities, kind="stable")
+        new = np.diff(entities[self._order], prepend=-1) != 0
+        self._start, self._group = np.flatnonzero(new), np.cumsum(new) - 1
+
+    def highest(self, probability: np.ndarray) -> np.ndarray:
+        """The highest probability among the other pairs of the same entity, [pairs]; 0 if there are none."""
+        own, group = probability[self._order], self._group
+        if not len(self._start):
+            return probability
+        best = np.maximum.reduceat(own, self._start)[group]
+        highest = np.flatnonzero(own == best)
+        highest = highest[np.flatnonzero(np.diff(group[highest], prepend=-1))]  # one of each entity
+        left = own.copy()
+        left[highest] = 0.0
+        best[highest] = np.maximum.reduceat(left, self._start)
+        other: np.ndarray = np.empty_like(best)
+        other[self._order] = best
+        return other

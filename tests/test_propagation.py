@@ -36,7 +36,7 @@ def pairs_of(rows: Sequence[tuple[int, int, float]]) -> Links:
     return Links.build(torch.tensor(source), torch.tensor(target), torch.tensor(weight))
 
 
-PAIRS = pairs_of([(0, 1, 1.0), (3, 3, 0.5), (0, 2, 0.25)])  # source 0 is in two pairs
+PAIRS = pairs_of([(0, 1, 1.0), (3, 3, 0.5), (0, 2, 0.25), (1, 0, 1.0)])  # source 0 is in two pairs
 
 
 def fit(task: Task, pairs: Links, settings: PropagationSettings, seed: int = 0) -> Embeddings:
@@ -69,12 +69,30 @@ class Draws:
             self.sketches.append((coordinate, [[2 * bit - 1 for bit in row] for row in sign]))
 
 
+def slow_worth(triples: Sequence[Triple], others: Sequence[Triple], pairs: Sequence[tuple[int, int, float]]) -> Vector:
+    """Of the three relations and their inverses: how often edges between known entities are shared, shrunk."""
+    best = {source: max((w, t) for s, t, w in pairs if s == source) for source, _, _ in pairs}
+    joined = {frozenset((h, t)) for h, _, t in others}
+    seen, hits = [0.0] * 3, [0.0] * 3
+    for h, r, t in triples:
+        if h in best and t in best:
+            (one, head), (two, tail) = best[h], best[t]
+            seen[r] += one * two
+            hits[r] += one * two * (frozenset((head, tail)) in joined)
+    if not sum(hits):
+        return [20 / (20 + count) for count in seen] * 2
+    mean = sum(hits) / sum(seen)
+    return [(hit + 20 * mean) / (count + 20) / mean for hit, count in zip(hits, seen, strict=True)] * 2
+
+
 def slow_embeddings(
     triples: Sequence[Triple],
     entities: int,
     labelled: Sequence[tuple[int, float]],
     draws: Draws,
     settings: PropagationSettings,
+    *,
+    worth: Vector,
 ) -> list[Vector]:
     dimension, relations = settings.dimension, 3
     edges = [*triples, *((t, r + relations, h) for h, r, t in triples)]
@@ -87,20 +105,39 @@ def slow_embeddings(
         for n in range(entities)
     ]
     e_views, r_views = [first], [[zero] * (2 * relations)]
-    for _ in range(settings.depth):
+    near = {e: {t for h, _, t in edges if h == e} for e in range(entities)}  # once each, however many relations
+    damping = {e: max(1, len(near[e])) ** -settings.hubs for e in near}
+    mean = sum(damping[n] for e in near for n in near[e]) / sum(map(len, near.values()))
+
+    def value(e: int, n: int) -> float:
+        return max(worth[r] for h, r, t in edges if (h, t) == (e, n)) * damping[n] / mean
+
+    lengths = [1.0] * entities
+    for depth in range(settings.depth):
         e_last, r_last = e_views[-1], r_views[-1]
-        e_next = []
+        e_next, lengths_next = [], []
         for entity in range(entities):
-            neighbours = {t for h, _, t in edges if h == entity}  # once each, however many relations
-            terms = [e_last[entity], *(e_last[n] for n in neighbours), *(r_last[r] for h, r, _ in edges if h == entity)]
-            e_next.append(unit(add(terms, dimension)))
+            terms = [e_last[entity], *(r_last[r] for h, r, _ in edges if h == entity)]
+            for n in near[entity]:
+                term = e_last[n]
+                if depth and settings.forget and any(term):
+                    back = value(n, entity) / lengths[n]
+                    term = [x - back * y for x, y in zip(term, e_views[-2][entity], strict=True)]
+                terms.append([value(entity, n) * x for x in term])
+            total = add(terms, dimension)
+            lengths_next.append(math.sqrt(sum(x * x for x in total)))
+            e_next.append(unit(total))
+        lengths = lengths_next
         r_next = [unit(add([e_last[h] for h, r, _ in edges if r == relation], dimension)) for relation in range(6)]
         e_views.append(e_next)
         r_views.append(r_next)
 
     def feature(sketch: tuple[list[list[int]], list[list[int]]], views: list[list[Vector]], row: int, c: int) -> float:
         coordinate, sign = sketch
-        return sum(sign[depth][c] * view[row][coordinate[depth][c]] for depth, view in enumerate(views))
+        return sum(
+            sign[depth][c] * view[row][coordinate[depth][c]] * (settings.far if depth == settings.depth else 1)
+            for depth, view in enumerate(views)
+        )
 
     result = []
     for entity in range(entities):
@@ -110,7 +147,7 @@ def slow_embeddings(
             continue
         third = [
             sum(
-                feature(draws.sketches[0], r_views, r, c) * feature(draws.sketches[1], e_views, t, c)
+                worth[r] * feature(draws.sketches[0], r_views, r, c) * feature(draws.sketches[1], e_views, t, c)
                 for h, r, t in edges
                 if h == entity
             )
@@ -127,6 +164,8 @@ def slow_embeddings(
         PropagationSettings(dimension=8, depth=3, paths=0),
         PropagationSettings(dimension=8, depth=1, paths=5, path_weight=0.7),
         PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5),
+        PropagationSettings(dimension=9, depth=2, paths=12, shared=False),
+        PropagationSettings(dimension=9, depth=2, paths=12, hubs=0, forget=False, far=1),
     ],
     ids=str,
 )
@@ -134,8 +173,12 @@ def test_embeddings_equal_the_formula(settings: PropagationSettings) -> None:
     found = fit(TASK, PAIRS, settings, seed=4)
     draws = Draws(len(PAIRS), settings, 4)
     for side, triples, entities in (("source", SOURCE, 8), ("target", TARGET, 6)):
+        own = side == "source"
         labelled = list(zip(getattr(PAIRS, side).tolist(), PAIRS.weight.tolist(), strict=True))
-        expected = torch.tensor(slow_embeddings(triples, entities, labelled, draws, settings))
+        given = list(zip(*(column.tolist() for column in (PAIRS if own else PAIRS.swap()).columns), strict=True))
+        worth = slow_worth(triples, TARGET if own else SOURCE, given) if settings.shared else [1.0] * 6
+        assert not settings.shared or len(set(worth)) > 1
+        expected = torch.tensor(slow_embeddings(triples, entities, labelled, draws, settings, worth=worth))
         embeddings = getattr(found, side)
         assert embeddings.shape == (entities, settings.depth * settings.dimension + settings.paths)
         torch.testing.assert_close(embeddings, expected, atol=CLOSE, rtol=0)
@@ -178,7 +221,7 @@ def test_weights_scale_what_a_pair_contributes() -> None:
 
 
 def test_one_weight_for_all_pairs_changes_nothing_of_the_plain_first_step() -> None:
-    settings = PropagationSettings(dimension=16, depth=1, paths=0)
+    settings = PropagationSettings(dimension=16, depth=1, paths=0, shared=False)
     full = fit(TASK, pairs_of([(0, 1, 1.0), (3, 3, 1.0)]), settings)
     half = fit(TASK, pairs_of([(0, 1, 0.5), (3, 3, 0.5)]), settings)
     torch.testing.assert_close(half.source, full.source, atol=CLOSE, rtol=0)
@@ -241,8 +284,9 @@ def test_with_all_its_edges_an_entity_is_embedded_as_before(paths: int) -> None:
 
 
 def test_with_fewer_edges_an_entity_is_embedded_as_in_the_graph_without_them() -> None:
-    """The plain view of an entity without a label is the same as in a fit without its other triples."""
-    settings = PropagationSettings(dimension=16, paths=0)
+    """The plain view of an entity without a label is the same as in a fit without its other triples, if the degrees of
+    its neighbours do not matter: these stay as they are."""
+    settings = PropagationSettings(dimension=16, paths=0, hubs=0)
     triples = [(0, 0, 1), (0, 1, 2), (3, 2, 0), (1, 0, 2), (2, 1, 4), (4, 0, 3)]
     pairs = pairs_of([(1, 1, 1.0), (3, 3, 0.5), (4, 4, 1.0)])
     whole, part = (

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from pydantic import Field
@@ -14,8 +17,10 @@ from emea.data import Embeddings, Links, Task
 from emea.kernels.bunches import Bunches
 from emea.kernels.devices import compiled, on_device
 from emea.kernels.joins import Edges
-from emea.kernels.limits import MANY_NUMBERS
+from emea.kernels.limits import MANY_NUMBERS, SMALLEST_LENGTH
+from emea.kernels.segments import segment_best
 
+FEW_EDGES = 20  # of a relation, that weigh as much as what is known of all relations
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
 NUMBERS, FEWEST = 2**25, 128  # of the relation-weighted view at a time, and its features at least
 ROWS = 2**15  # rows at a time
@@ -28,26 +33,35 @@ class PropagationSettings(PluginSettings):
     depth: int = Field(2, ge=1, description="propagation steps")
     paths: int = Field(1024, ge=0, description="features of the relation-weighted view; 0 leaves it out")
     path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view relative to the plain one")
+    shared: bool = Field(True, description="weigh relations by how often the other graph shares their edges")
+    hubs: float = Field(0.25, ge=0, description="power of its degree by which a neighbour counts less; 0: all alike")
+    forget: bool = Field(True, description="leave out what an entity's neighbours have from itself")
+    far: float = Field(0.5, ge=0, description="weight of the last step in the relation-weighted view")
 
 
 class Propagation(Encoder[PropagationSettings]):
     """LightEA's encoder (Mao et al., EMNLP 2022), with a sketch in place of its random projections.
 
     Both entities of a pair (e, e') start with the same random unit vector, all other entities with zero: E₀. Then,
-    `depth` times, with n(·) the normalisation of rows, A the adjacency matrix (0 or 1) plus the identity, B the
+    `depth` times, with n(·) the normalisation of rows, A the weighted adjacency matrix plus the identity, B the
     entity–relation incidence and H the relation–head incidence,
 
         E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
 
+    An edge of a relation that the other graph often shares is worth more, w(r), and neighbours with many neighbours
+    less: A(e, n) = max w(r) · degree(n)^−hubs, over the relations r between e and n, divided by its mean. An entity
+    leaves out what its neighbours have from itself in the step before.
+
     The relation-weighted view sums, over the edges (e, r, n) of an entity, the products of random features of r and
-    of n: third(e)_c = Σ a_c(r) · b_c(n). Since E₀ is already random, any of its coordinates is a random projection:
-    a_c and b_c are signed sums of one random coordinate from each depth.
+    of n: third(e)_c = Σ w(r) · a_c(r) · b_c(n). Since E₀ is already random, any of its coordinates is a random
+    projection: a_c and b_c are signed sums of one random coordinate from each depth, the last one times `far`.
 
     Embedding: n([n([E₁ … E_depth]) ‖ path_weight · n(third)]). E₀ is left out: an entity's own label is not evidence
     for itself.
 
     Departures from the publication: these sums replace LightEA's projections of the entities, which are redrawn for
-    each relation dimension and take most of its time (docs/log.md).
+    each relation dimension and take most of its time; weights, and what is left out, are not in LightEA, where A is 0
+    or 1 and `far` is 1 (docs/log.md).
     """
 
     Settings = PropagationSettings
@@ -59,30 +73,51 @@ class Propagation(Encoder[PropagationSettings]):
 
     def __init__(self, task: Task, settings: PropagationSettings, device: torch.device) -> None:
         self.settings = settings
-        self.source = _Operators(Edges.build(task.source, device))
-        self.target = _Operators(Edges.build(task.target, device))
+        self.edges = Edges.build(task.source, device), Edges.build(task.target, device)
+        self.graphs = [_Operators(edges, settings) for edges in self.edges]
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
-        vectors, sketches = self._drawn(pairs, generator)
-        return Embeddings(
-            self.source.embed(pairs.source, vectors, sketches, self.settings),
-            self.target.embed(pairs.target, vectors, sketches, self.settings),
+        starts, sketches = self._drawn(pairs, generator)
+        source, target = (
+            graph.embed(start, sketches, self.settings) for graph, start in zip(self.graphs, starts, strict=True)
         )
+        return Embeddings(source, target)
 
     def spread(self, pairs: Links, generator: torch.Generator) -> tuple[Spread, Spread]:
         """The same, kept so that entities can be embedded again with fewer edges."""
-        vectors, sketches = self._drawn(pairs, generator)
-        return (
-            Spread(self.source, pairs.source, vectors, sketches, self.settings),
-            Spread(self.target, pairs.target, vectors, sketches, self.settings),
+        starts, sketches = self._drawn(pairs, generator)
+        source, target = (
+            Spread(graph, start, sketches, self.settings) for graph, start in zip(self.graphs, starts, strict=True)
         )
+        return source, target
 
-    def _drawn(self, pairs: Links, generator: torch.Generator) -> tuple[Tensor, list[_Sketch]]:
-        """The random vector of each pair, and the sketches of relations and of entities."""
+    def _drawn(self, pairs: Links, generator: torch.Generator) -> tuple[list[_Start], list[_Sketch]]:
+        """What each graph starts from, and the sketches of relations and of entities."""
         shape, device = (len(pairs), self.settings.dimension), pairs.source.device
         vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
-        return vectors * pairs.weight[:, None], [_Sketch(self.settings, generator), _Sketch(self.settings, generator)]
+        vectors *= pairs.weight[:, None]
+        starts = []
+        for edges, others, links in zip(self.edges, self.edges[::-1], (pairs, pairs.swap()), strict=True):
+            worth = shared(edges, others, links) if self.settings.shared else torch.ones(edges.relations, device=device)
+            starts.append(_Start(links.source, vectors, worth))
+        return starts, [_Sketch(self.settings, generator), _Sketch(self.settings, generator)]
+
+
+def shared(edges: Edges, others: Edges, pairs: Links) -> Tensor:
+    """How often the other graph shares an edge of each relation, relative to all edges, [relations]: has an edge
+    between two entities of known pairs one between their counterparts? Shrunk by FEW_EDGES edges of all relations."""
+    known = segment_best(pairs.source, edges.entities, pairs.weight)
+    each = edges.relation < edges.relations // 2  # inverses are shared as often
+    relation, head, tail = edges.relation[each], known[edges.head[each]], known[edges.tail[each]]
+    both = (head >= 0) & (tail >= 0)
+    relation, head, tail = relation[both], head[both], tail[both]
+    found = torch.zeros(len(relation), device=known.device)
+    found[others.between(pairs.target[head], pairs.target[tail])[0]] = 1.0
+    weight = (pairs.weight[head] * pairs.weight[tail]).to(found.dtype)
+    count, hits = (torch.bincount(relation, each, edges.relations // 2) for each in (weight, weight * found))
+    mean = (hits.sum() / count.sum().clamp(min=1e-12)).clamp(min=1e-6)
+    return ((hits + FEW_EDGES * mean) / (count + FEW_EDGES) / mean).float().repeat(2)
 
 
 class _Sketch:
@@ -92,6 +127,7 @@ class _Sketch:
         shape = (settings.depth + 1, settings.paths)
         self.coordinate = torch.randint(settings.dimension, shape, generator=generator)
         self.sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
+        self.sign[-1] *= settings.far
 
     def __call__(self, views: list[Tensor], part: slice = slice(None)) -> Tensor:
         """[rows, features] of the views, each [rows, dimension]; or some of the features."""
@@ -109,32 +145,53 @@ class _Sketch:
         return total
 
 
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """What propagation starts from in one graph."""
+
+    labelled: Tensor  # [pairs] entities
+    vectors: Tensor  # [pairs, dimension]
+    worth: Tensor  # [relations], 1 on average
+
+
 class _Operators:
     """The sparse matrices of one graph."""
 
-    def __init__(self, edges: Edges) -> None:
-        self.entities, self.relations = edges.entities, edges.relations
+    def __init__(self, edges: Edges, settings: PropagationSettings) -> None:
+        self.edges, self.entities, self.relations = edges, edges.entities, edges.relations
         ones = torch.ones(len(edges.head), device=edges.head.device)
-        loops = torch.arange(edges.entities, device=edges.head.device)
-        neighbour = torch.unique(edges.key)  # several relations between two entities count once
-        self.adjacency = sparse(
-            torch.cat([neighbour // edges.entities, loops]),
-            torch.cat([neighbour % edges.entities, loops]),
-            torch.ones(len(neighbour) + edges.entities, device=edges.head.device),
-            (edges.entities, edges.entities),
-        )
         self.relation_of = sparse(edges.head, edges.relation, ones, (edges.entities, edges.relations))
         self.head_of = sparse(edges.relation, edges.head, ones, (edges.relations, edges.entities))
         self.bunches = Bunches.build(edges)
+        self.near = edges.joined[0] % edges.entities  # [neighbours] of all entities in turn
+        degree = torch.bincount(self.near, minlength=edges.entities)  # who is a neighbour has as many
+        self.start = torch.nn.functional.pad(torch.cumsum(degree, 0), (1, 0))  # [entities + 1] in `near`
+        self.damping = degree.clamp(min=1).float().pow(-settings.hubs)  # [entities]
+        if len(self.near):
+            self.damping /= self.damping[self.near].mean()
 
-    def embed(
-        self, labelled: Tensor, vectors: Tensor, sketches: list[_Sketch], settings: PropagationSettings
-    ) -> Tensor:
+    def worth(self, relations: Tensor) -> Tensor:
+        """What the edges between an entity and each of its neighbours are worth, [neighbours]: several relations
+        between two entities count once, as the one worth most."""
+        count = self.edges.joined[2]
+        row = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
+        value = relations.new_zeros(len(count))
+        return value.scatter_reduce_(0, row, relations[self.edges.relation], "amax")
+
+    def adjacency(self, worth: Tensor) -> Tensor:
+        """A without the identity, from what each neighbour is worth."""
+        return self._matrix(worth * self.damping[self.near])
+
+    def _matrix(self, value: Tensor) -> Tensor:
+        with quiet():
+            return torch.sparse_csr_tensor(self.start, self.near, value, (self.entities, self.entities))
+
+    def embed(self, start: _Start, sketches: list[_Sketch], settings: PropagationSettings) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]: a few features at a time, as only rows' lengths
         depend on all of them."""
-        entities, relations = self.views(labelled, vectors, settings.depth)
+        entities, relations = self.views(start, settings)
         (of_relations, of_entities), plain = sketches, settings.depth * settings.dimension
-        shape, device = (self.entities, Propagation.features(settings)), vectors.device
+        shape, device = (self.entities, Propagation.features(settings)), start.vectors.device
         kind = torch.bfloat16 if math.prod(shape) > MOST_NUMBERS else torch.float32
         result, squares = torch.empty(shape, dtype=kind, device=device), torch.zeros(2, self.entities, device=device)
         for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
@@ -142,7 +199,8 @@ class _Operators:
             result[:, column : column + settings.dimension] = view
         few = max(FEWEST, NUMBERS // max(1, self.entities))  # features at a time
         for part in (slice(first, first + few) for first in range(0, settings.paths, few)):
-            third = self.bunches.weighted(of_relations(relations, part), of_entities(entities, part))
+            by_relation = of_relations(relations, part) * start.worth[:, None]
+            third = self.bunches.weighted(by_relation, of_entities(entities, part))
             squares[1] += third.square().sum(1)
             result[:, plain + part.start : plain + part.start + third.shape[1]] = third
         entities.clear()  # frees memory
@@ -154,16 +212,22 @@ class _Operators:
             some[:, plain:] *= own[1][:, None]
         return result
 
-    def views(self, labelled: Tensor, vectors: Tensor, depth: int) -> tuple[list[Tensor], list[Tensor]]:
+    def views(self, start: _Start, settings: PropagationSettings) -> tuple[list[Tensor], list[Tensor]]:
         """E₀ … E_depth and R₀ … R_depth."""
-        dimension = vectors.shape[1]
-        entities = [vectors.new_zeros(self.entities, dimension).index_add_(0, labelled, vectors)]
-        relations = [vectors.new_zeros(self.relations, dimension)]
-        for _ in range(depth):
+        vectors, worth = start.vectors, self.worth(start.worth)
+        adjacency, forget = self.adjacency(worth), self.adjacency(worth.square()) if settings.forget else None
+        entities = [vectors.new_zeros(self.entities, vectors.shape[1]).index_add_(0, start.labelled, vectors)]
+        relations, length = [vectors.new_zeros(self.relations, vectors.shape[1])], None
+        for _ in range(settings.depth):
             heads = normalise(self.head_of @ entities[-1])
-            total = self.adjacency @ entities[-1]
+            total = adjacency @ entities[-1]
+            total += entities[-1]
             total += self.relation_of @ relations[-1]
-            entities.append(total.div_(torch.linalg.vector_norm(total, dim=1, keepdim=True).clamp(min=1e-12)))
+            if forget is not None and length is not None:  # A(e, n) · A(n, e), of what n was before it was normalised
+                total -= (forget @ length.reciprocal()) * self.damping[:, None] * entities[-2]
+            length = torch.linalg.vector_norm(total, dim=1, keepdim=True)
+            length[length < SMALLEST_LENGTH] = torch.inf  # nothing came, and nothing goes
+            entities.append(total.div_(length))
             relations.append(heads)
         return entities, relations
 
@@ -173,35 +237,40 @@ class Spread:
     that neighbours forget the entity's own label."""
 
     def __init__(
-        self,
-        operators: _Operators,
-        labelled: Tensor,
-        vectors: Tensor,
-        sketches: list[_Sketch],
-        settings: PropagationSettings,
+        self, operators: _Operators, start: _Start, sketches: list[_Sketch], settings: PropagationSettings
     ) -> None:
-        self._sketches, self._settings = sketches, settings
-        self._entities, self._relations = operators.views(labelled, vectors, settings.depth)
-        self._first = operators.adjacency @ self._entities[0]  # E₁, before it is normalised
-        self.embedding = operators.embed(labelled, vectors, sketches, settings)
+        self._operators, self._sketches, self._settings = operators, sketches, settings
+        self._relation_worth, self._worth = start.worth, operators.worth(start.worth)
+        self._entities, self._relations = operators.views(start, settings)
+        self._first = operators.adjacency(self._worth) @ self._entities[0] + self._entities[0]  # E₁, before n(·)
+        self.embedding = operators.embed(start, sketches, settings)
 
     def embed(self, entity: int, relation: Tensor, tail: Tensor) -> Tensor:
         """The embedding of an entity with these edges only, [features]; zero without any."""
         if not len(tail):
             return torch.zeros_like(self.embedding[0])
         near, position = torch.unique(tail, return_inverse=True)
+        worth, damping = self._relation_worth[relation], self._operators.damping
+        value = worth.new_zeros(len(near)).scatter_reduce_(0, position, worth, "amax") * damping[near]
         around = [each[near] for each in self._entities]
-        around[1] = normalise(self._first[near] - self._entities[0][entity])
+        around[1] = normalise(self._first[near] - self._given(entity, near) * self._entities[0][entity])
         own = [torch.zeros_like(around[0][0])]
         for depth in range(self._settings.depth):
-            total = around[depth].sum(0) + own[-1] + self._relations[depth][relation].sum(0)
+            total = value @ around[depth] + own[-1] + self._relations[depth][relation].sum(0)
             own.append(torch.nn.functional.normalize(total, dim=0))
         plain = torch.cat(own[1:])[None]
         if not self._settings.paths:
             return normalise(plain)[0]
         of_relations, of_entities = self._sketches
         weighted = of_relations([each[relation] for each in self._relations]) * of_entities(around)[position]
-        return _joined(plain, weighted.sum(0, keepdim=True), self._settings)[0]
+        return _joined(plain, (worth[:, None] * weighted).sum(0, keepdim=True), self._settings)[0]
+
+    def _given(self, entity: int, near: Tensor) -> Tensor:
+        """How much of an entity each of these neighbours has, [near, 1]."""
+        operators = self._operators
+        own = slice(int(operators.start[entity]), int(operators.start[entity + 1]))
+        row = torch.searchsorted(operators.near[own].contiguous(), near)
+        return (self._worth[own][row] * operators.damping[entity])[:, None]
 
 
 def _joined(plain: Tensor, third: Tensor, settings: PropagationSettings) -> Tensor:
@@ -215,9 +284,14 @@ def normalise(rows: Tensor) -> Tensor:
 
 def sparse(row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
     """A sparse matrix in CSR format, ready for products with dense ones."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Sparse (CSR tensor support|invariant checks)"
-        )  # torch warns once that these are in beta
+    with quiet():
         matrix: Tensor = torch.sparse_coo_tensor(torch.stack([row, column]), value, shape, check_invariants=True)
         return matrix.coalesce().to_sparse_csr()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without torch's warning, once, that sparse matrices are in beta."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")
+        yield

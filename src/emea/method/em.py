@@ -25,14 +25,13 @@ from emea.method.compatibility import combine, learn_weights, refine, widen
 from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
 from emea.method.judge import judge, taught
-from emea.method.labelling import changed, pseudo_labels, without
+from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of
+from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of, self_taught
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
-FEW_NEW = 0.03  # share of new labels below which the loop need not go on where links are judged at the end
 Watch = Callable[[Fitting], None]
 
 
@@ -83,7 +82,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
         grounds = replace(grounds, taught=said)
     else:
         tried, first = last.state.trials, max(1, last.number - settings.probability.folds)  # round 0 says little
-        calibration = Calibration(tried[tried[:, 0] >= first, 1:])
+        calibration = Calibration(tried[tried[:, 0] >= first, 1:], self_taught=self_taught(last, prepared, settings))
         grounds = replace(grounds, line=calibration.line)
     alignment = match(believed, calibration, settings.matching)
     return Outcome(prepared, settings, alignment, believed, last, absence, grounds)
@@ -218,9 +217,7 @@ class _Loop:
         )
         known = self.seeds + self.anchors.links
         found = without(chosen, known, self.unmatched, self.exclusions, self.competition)
-        new = changed(state.labels, found, self.graphs)
-        # Links that are judged at the end do not need what the last rounds polish.
-        settled = new < self.settings.em.settled or (self.judged and new < FEW_NEW)
+        settled = has_settled(state.labels, found, self.graphs, self.settings.em, judged=self.judged)
         after = State(
             done=state.done + 1,
             labels=found,

@@ -10,6 +10,8 @@ from emea.method.compatibility import labels, sample
 from emea.method.competition import Competition
 from emea.settings import EMSettings
 
+FEW_NEW = 0.03  # share of new labels below which the loop need not go on where links are judged at the end
+
 
 def pseudo_labels(
     considered: Counterparts,
@@ -46,6 +48,14 @@ def without(links: Links, seeds: Links, alone: Links, wrong: Links, competition:
         targets = 1 + int(torch.cat([links.target, out.target]).max())
         taken |= torch.isin(links.keys(targets), out.keys(targets))
     return links[~taken]
+
+
+def has_settled(before: Links, after: Links, graphs: Task, settings: EMSettings, *, judged: bool) -> bool:
+    """Whether further rounds would hardly change the labels: few are new, or there are hardly more. Links that are
+    judged at the end do not need what the last rounds polish."""
+    new, more = changed(before, after, graphs), len(after) - len(before)
+    grown = settings.growth == 0 or more >= settings.growth * len(before)
+    return new < settings.settled or (judged and new < FEW_NEW) or not grown
 
 
 def changed(before: Links, after: Links, graphs: Task) -> float:

@@ -16,6 +16,7 @@ from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
 from emea.method import em
 from emea.method.compatibility import combine
+from emea.method.labelling import has_settled
 from emea.method.rounds import Round
 from emea.settings import load
 
@@ -80,6 +81,18 @@ def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.Monke
     hidden = hidden_seeds(monkeypatch, 9, since, "em.settled=1.0")
     assert 2 <= len(hidden) < 10, "it ends early"
     assert [len(fold) for fold in hidden] == [10] * (len(hidden) - 1) + [0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "growth", "ends"),
+    [(1000, 1004, 0.005, True), (1000, 1006, 0.005, False), (1000, 900, 0.005, True), (1000, 1000, 0.0, False)],
+)
+def test_the_loop_ends_once_labels_hardly_grow(before: int, after: int, growth: float, ends: bool) -> None:
+    task = read_example("world")[0]
+    old, new = (Links.build(torch.arange(count), torch.arange(count) % 7) for count in (before, after))
+    settings = load(assignments=[f"em.growth={growth}"]).em
+    assert has_settled(old, new, task, settings, judged=False) is ends
+    assert not has_settled(Links.empty(), new, task, settings, judged=False), "at first all labels are new"
 
 
 def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:

@@ -29,6 +29,8 @@ PAIR_SECONDS = {"cpu": 4.5e-6, "cuda": 4e-8}  # of a round, for each candidate p
 ROUND_SECONDS = 0.1  # of a round, whatever the size
 GATHERED = 8e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
 JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
+ROUNDS = (2.6, 1.7)  # of a loop, and how many more for each factor of e by which fewer pairs are known
+JUDGED_ROUNDS = 6  # at most, where links are judged at the end
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
 
@@ -56,7 +58,7 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     pairs = (sources + targets) * settings.similarity.candidates
     edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
     device, width = torch.device(settings.device), max(sources, targets)
-    size, fits = Size(sources + targets, edges, len(prepared.given.seeds)), settings.em.rounds + 1
+    size, fits = Size(sources + targets, edges, len(prepared.given.seeds)), 1 + _rounds(prepared, settings)
     training = encoder.work(settings.encoder_settings(), size, fits)
     numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
     fixed = INTERPRETER + PAIR.get(device.type, PAIR["cuda"]) * pairs
@@ -77,6 +79,18 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
         seconds += JUDGE_SECONDS * sum(graph.literals.num_rows for graph in (graphs.source, graphs.target))
     free = min(free_memory(device), math.inf if limit is None else limit)
     return Estimate(pairs, features, width, memory, least, blocks, free, seconds)
+
+
+def _rounds(prepared: Prepared, settings: Settings) -> int:
+    """Rounds until there are hardly more labels: the more, the fewer pairs are known."""
+    if settings.em.growth == 0:
+        return settings.em.rounds
+    if settings.judges and prepared.valued:
+        return min(settings.em.rounds, JUDGED_ROUNDS)
+    graphs = prepared.graphs
+    share = len(prepared.known) / max(1, min(len(graphs.source.entities), len(graphs.target.entities)))
+    few, more = ROUNDS
+    return min(settings.em.rounds, max(1, round(few - more * math.log(max(share, 1e-4)))))
 
 
 def fitted(settings: Settings, needed: Estimate) -> Settings:

@@ -34,7 +34,7 @@ def unlinked(outcome: Outcome) -> pa.Table:
     row = best_rows(beliefs)[source]
     found = row >= 0
     target, probability = (
-        at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward.double())
+        at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward)
     )
     table = pa.table(
         {
@@ -42,7 +42,7 @@ def unlinked(outcome: Outcome) -> pa.Table:
             "source_label": labels(task.source, source),
             "candidate": task.target.entities.take(pa.array(target, mask=~found)),
             "candidate_label": pc.if_else(pa.array(found), labels(task.target, target), None),
-            "probability": pa.array(probability, mask=~found),
+            "probability": pa.array(probability.astype(np.float64), mask=~found),
             "why": _Reasons(outcome).of(source, row),
         }
     )
@@ -200,7 +200,7 @@ def _logit(probability: np.ndarray) -> np.ndarray:
 
 def _highest(index: np.ndarray, score: np.ndarray, size: int) -> np.ndarray:
     """Largest score of each index, [size]; −1 if it has none."""
-    top = np.full(size, -1.0)
+    top = np.full(size, -1, dtype=score.dtype)
     if len(index) and (index[1:] >= index[:-1]).all():  # which is the rule, and quicker
         first = np.flatnonzero(np.diff(index, prepend=-1))
         top[index[first]] = np.maximum.reduceat(score, first)

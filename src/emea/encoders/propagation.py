@@ -180,11 +180,9 @@ class _Operators:
 
     def adjacency(self, worth: Tensor) -> Tensor:
         """A without the identity, from what each neighbour is worth."""
-        return self._matrix(worth * self.damping[self.near])
-
-    def _matrix(self, value: Tensor) -> Tensor:
+        value, shape = worth * self.damping[self.near], (self.entities, self.entities)
         with quiet():
-            return torch.sparse_csr_tensor(self.start, self.near, value, (self.entities, self.entities))
+            return torch.sparse_csr_tensor(self.start, self.near, value, shape)
 
     def embed(self, start: _Start, sketches: list[_Sketch], settings: PropagationSettings) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]: a few features at a time, as only rows' lengths
@@ -224,7 +222,7 @@ class _Operators:
             total += entities[-1]
             total += self.relation_of @ relations[-1]
             if forget is not None and length is not None:  # A(e, n) · A(n, e), of what n was before it was normalised
-                total -= (forget @ length.reciprocal()) * self.damping[:, None] * entities[-2]
+                total.addcmul_(entities[-2], (forget @ length.reciprocal()) * self.damping[:, None], value=-1.0)
             length = torch.linalg.vector_norm(total, dim=1, keepdim=True)
             length[length < SMALLEST_LENGTH] = torch.inf  # nothing came, and nothing goes
             entities.append(total.div_(length))

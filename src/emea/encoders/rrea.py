@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.autograd import Function
 
 from emea.contracts import Size
 from emea.data import Links, Task
+from emea.encoders._margin import margin_of
 from emea.encoders._reflection import ReflectionEncoder, ReflectionSettings
 from emea.encoders._training import dropped, uniform
-from emea.kernels.margin import margin_loss
 from emea.kernels.reflections import reflected_sum
 
 
@@ -81,21 +80,4 @@ class RREA(ReflectionEncoder[RREASettings]):
         count = self.graph.entities
         negatives = torch.randint(count, (2, count), generator=generator, device=self.device)  # l⁻, r⁻
         ends, weight = torch.stack([left, right]), pairs.weight / count
-        loss: Tensor = _MarginLoss.apply(output, ends, negatives, weight, self.settings.margin)  # type: ignore[no-untyped-call]
-        yield loss
-
-
-class _MarginLoss(Function):
-    """The loss, computed together with its gradient."""
-
-    @staticmethod
-    def forward(  # noqa: PLR0917 - as autograd passes them
-        context: Any, output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, margin: float
-    ) -> Tensor:
-        loss, gradient = margin_loss(output, pairs, negatives, weight, margin)
-        context.save_for_backward(gradient)
-        return loss
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return gradient * context.saved_tensors[0], None, None, None, None
+        yield margin_of(output, ends, negatives, weight, self.settings.margin)

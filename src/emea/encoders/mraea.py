@@ -83,8 +83,11 @@ class MRAEA(TrainedEncoder[MRAEASettings]):
         """All depths, [entities, features]."""
         entities, relations = self.parameters["entities"], self.parameters["relations"]
         depths = [torch.relu(torch.cat([mean(self.graph.nearby, entities), mean(self.graph.incident, relations)], 1))]
-        on_self, on_other, on_relation = self.parameters["attention"].split(
-            (2 * self.settings.dimension,) * 2 + (self.settings.dimension,), 1
+        width, attention = 2 * self.settings.dimension, self.parameters["attention"]
+        on_self, on_other, on_relation = (
+            attention[:, :width],
+            attention[:, width : 2 * width],
+            attention[:, 2 * width :],
         )
         between = mean(self.members, relations) @ on_relation.T  # [bundles, heads]
         for _ in range(self.settings.depth):

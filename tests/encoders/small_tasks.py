@@ -1,9 +1,10 @@
 """A small task with all that graphs may hold, and the parts of the formulas that RREA and Dual-AMN share, in loops."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -108,3 +109,11 @@ def moved(parameters: Parameters, directions: Parameters, step: float) -> dict[s
 def random_directions(parameters: Parameters, seed: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)
     return {name: torch.randn(value.shape, generator=draw, dtype=value.dtype) for name, value in parameters.items()}
+
+
+def assert_gradient(loss: Tensor, slow: Callable[[Parameters], Tensor], parameters: Parameters) -> None:
+    """The loss has the gradient of its slow formula, along a random direction."""
+    along = random_directions(parameters, seed=2)
+    ahead, behind = (slow(moved(parameters, along, step)) for step in (1e-6, -1e-6))
+    slope = sum((value * along[name]).sum() for name, value in gradients(loss, parameters).items())
+    assert float(slope) == pytest.approx(float(ahead - behind) / 2e-6, rel=1e-4)

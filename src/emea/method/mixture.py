@@ -19,7 +19,8 @@ from emea.method.grounds import Steps
 from emea.method.profiles import Profiles, Rivals
 from emea.method.support import SUPPORT, Support
 
-ITERATIONS = 20
+ITERATIONS = 20  # at most
+SETTLED = 1e-3  # probabilities that move by less have settled
 EVERY = 3  # iterations after which support by neighbours is counted anew
 DAMPING = 0.3
 START = 0.8  # probability of the pairs that are linked at the start
@@ -99,7 +100,10 @@ def estimate(sample: Sample) -> Estimate:
         said, speaking = mixture.said(probability, support)
         odds = np.sum(list(said.values()), axis=0)
         found = mixture.fixed(competing(sample.pairs, odds, sample.sizes, sample.competition))
+        moved = np.abs(found - probability).max(initial=0.0)
         probability = DAMPING * probability + (1 - DAMPING) * found
+        if moved < SETTLED and iteration > EVERY:
+            break
     return Estimate(found, odds, speaking, said, mixture.values(said["values"]))
 
 

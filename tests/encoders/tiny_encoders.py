@@ -17,6 +17,18 @@ TINY: dict[str, dict[str, Any]] = {
     "dual_amn": {"dimension": 5, "proxies": 4, "batch": 7, "least_pairs": 11},
     "alinet": {"dimensions": (8, 6, 4), "frequent": 1, "near": 4, "refresh": 3, "negatives": 2, "triples": 30},
     "iptranse": {"dimension": 6, "near": 4, "refresh": 3, "batch": 40, "path_count": 1, "negatives": 2},
+    "gcn_align": {"dimension": 6, "refresh": 3, "negatives": 2},
+    "mraea": {"dimension": 5},
+    "psr": {"dimension": 6, "batch": 3},
+    "bootea": {
+        "dimension": 6,
+        "refresh": 3,
+        "batch": 40,
+        "negatives": 2,
+        "truncated": 0.5,
+        "relabel": 2,
+        "likeness": -1,
+    },
 }
 SHORT = {"epochs": 4, "more_epochs": 5, "turn_epochs": 4, "turns": 2}
 ENTITIES = 26  # more than CSLS has neighbours and the search candidates

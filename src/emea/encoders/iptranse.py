@@ -16,6 +16,7 @@ from emea.contracts import Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
 from emea.encoders._training import TrainedEncoder, TrainingSettings, uniform
+from emea.encoders._translation import substituted, triples_of
 from emea.kernels.joins import expand
 from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.messages import take
@@ -72,18 +73,14 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
     def __init__(self, task: Task, settings: IPTransESettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
         self.graph = Joined.build(task, device)
-        sides = [(task.source, 0, 0), (task.target, self.graph.sources, 2 * len(task.source.relations))]
-        triples = [graph.triples + torch.tensor([entity, relation, entity]) for graph, entity, relation in sides]
+        sides = [(task.source, 0), (task.target, 2 * len(task.source.relations))]
         self.inverse_of = torch.cat(
-            [
-                torch.arange(2 * len(graph.relations)).roll(len(graph.relations)) + relation
-                for graph, _, relation in sides
-            ]
+            [torch.arange(2 * len(graph.relations)).roll(len(graph.relations)) + relation for graph, relation in sides]
         ).to(device)
         self.sign = torch.cat(
-            [torch.tensor([1.0, -1.0]).repeat_interleave(len(graph.relations)) for graph, _, _ in sides]
+            [torch.tensor([1.0, -1.0]).repeat_interleave(len(graph.relations)) for graph, _ in sides]
         ).to(device)
-        self.triples = torch.cat(triples).to(device)
+        self.triples = triples_of(task, device)
         self.paths, self.path_reliability = frequent_paths(self.graph, settings)
         self.partner, self.all_triples, self.weight = self._with_pairs(Links.empty().to(device))
 
@@ -189,18 +186,6 @@ class IPTransE(TrainedEncoder[IPTransESettings]):
     def embed(self) -> Embeddings:
         """The entities' vectors."""
         return self.graph.split(self.vectors())
-
-
-def substituted(triples: Tensor, column: int, old: Tensor, new: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Copies of the triples that have an `old` entity in a column, with `new` in its place, and their weights."""
-    order = torch.argsort(old, stable=True)
-    old, new, weight = old[order], new[order], weight[order]
-    start = torch.searchsorted(old, triples[:, column].contiguous())
-    count = torch.searchsorted(old, triples[:, column].contiguous(), right=True) - start
-    row, position = expand(start, count)
-    copied = triples[row].clone()
-    copied[:, column] = new[position]
-    return copied, weight[position]
 
 
 def frequent_paths(graph: Joined, settings: IPTransESettings) -> tuple[Tensor, Tensor]:

@@ -127,17 +127,16 @@ def fit_scale(
     def believed_at(scale: Scale) -> tuple[Counterparts, Tensor]:
         rows = row if any(competition) else None  # who may have several counterparts sees all of them
         found = counterparts(near, scale, settings, competition=competition, pairs=pairs, rows=rows)
-        believed = competition.seen(found) if any(competition) else competition.seen(found)[row]
+        believed = competition.seen(found) if rows is not None else competition.seen(found)[row]
         return believed, believed.confidence if both_ways else believed.forward
 
     def surprise(log_sharpness: float) -> float:
-        found = believed_at(replace(last, sharpness=math.exp(log_sharpness)))[1]
+        found = believed_at(_sharper(last, log_sharpness))[1]
         return -float(torch.log(found.clamp(min=UNLIKELY)).sum())
 
     scale = last
     if settings.sharpness is None:
-        usual, middle = math.log(last.sharpness), math.log(typical.sharpness)
-        scale = replace(last, sharpness=math.exp(_least(surprise, usual, middle, 1.0, settings)))
+        scale = _sharper(last, _least(surprise, math.log(last.sharpness), math.log(typical.sharpness), 1.0, settings))
     if settings.none is not None or last.none <= LOWEST or not any(competition):
         return scale
     share = _linked_share(believed_at(last)[0], near)  # π
@@ -149,6 +148,10 @@ def fit_scale(
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
     return replace(scale, none=_least(error, typical.none, typical.none, NONE_UNIT, settings))
+
+
+def _sharper(scale: Scale, log_sharpness: float) -> Scale:
+    return replace(scale, sharpness=math.exp(log_sharpness))
 
 
 def _nones(believed: Counterparts, competition: Competition) -> Tensor:

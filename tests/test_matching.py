@@ -16,7 +16,7 @@ from torch import Tensor
 from emea.data import Alignment, Candidates, Counterparts
 from emea.method import matching
 from emea.method.competition import ONE_TO_ONE
-from emea.method.matching import Calibration, _discount, match, one_to_one, surest
+from emea.method.matching import STEADY, Calibration, _discount, _fit_line, match, one_to_one, surest
 from emea.settings import MatchingSettings
 
 SMALL = settings(max_examples=60, derandomize=True)
@@ -283,13 +283,13 @@ def test_a_few_trials_move_it_a_little() -> None:
 def test_planted_miscalibration_is_recovered(offset: float, slope: float) -> None:
     trials = drawn_trials(6000, offset, slope, seed=3)
     found = Calibration(trials)
-    information = np.diag([5.0, 50.0])  # what the prior adds; its pull is below it over the information
+    information = np.diag([1.0, 4.0])  # what the prior adds; its pull is below it over the information
     for confidence, _ in trials.tolist():
         x = math.log(confidence / (1 - confidence))
         p = 1 / (1 + math.exp(-(offset + slope * x)))
         information += p * (1 - p) * np.outer([1, x], [1, x])
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
-    pull = np.abs(np.linalg.solve(information, np.diag([5.0, 50.0]) @ np.array([offset, slope - 1.0])))
+    pull = np.abs(np.linalg.solve(information, np.diag([1.0, 4.0]) @ np.array([offset, slope - 1.0])))
     assert (errors < 0.12).all()
     for position, planted in enumerate((offset, slope)):
         assert found.parameters[position].item() == pytest.approx(planted, abs=4 * errors[position] + pull[position])
@@ -298,9 +298,9 @@ def test_planted_miscalibration_is_recovered(offset: float, slope: float) -> Non
 
 
 def gradient(trials: Tensor, parameters: Sequence[float]) -> tuple[float, float]:
-    """Of Σ log-likelihood − (5·offset² + 50·(slope − 1)²)/2."""
+    """Of Σ log-likelihood − (offset² + 4·(slope − 1)²)/2."""
     offset, slope = parameters
-    total = [-5 * offset, -50 * (slope - 1)]
+    total = [-offset, -4 * (slope - 1)]
     for confidence, right in trials.tolist():
         bounded = min(max(confidence, 1e-4), 1 - 1e-4)
         x = math.log(bounded / (1 - bounded))
@@ -332,7 +332,7 @@ def test_what_a_loop_taught_itself_is_discounted() -> None:
     assert all(bool((one[1:] > one[:-1]).all()) for one in found)
     assert 0.8 < found[-1][2] < 0.95
     trials = drawn_trials(500, -0.5, 1.2, seed=1)
-    offset, slope = Calibration(trials).line
+    offset, slope = _fit_line(torch.logit(trials[:, 0]), trials[:, 1], STEADY, None).tolist()
     shift, factor = _discount(0.9)
     assert Calibration(trials, self_taught=0.9).line == pytest.approx((shift + factor * offset, factor * slope))
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from emea.kernels.joins import Edges
 CLOSE = 2e-6  # single precision
 CPU = torch.device("cpu")
 
+ALL: dict[str, Any] = {"shared": True, "hubs": 0.25, "forget": True, "far": 0.5}  # what LightEA does not have
 Triple = tuple[int, int, int]
 Vector = list[float]
 
@@ -164,8 +166,11 @@ def slow_embeddings(
         PropagationSettings(dimension=8, depth=3, paths=0),
         PropagationSettings(dimension=8, depth=1, paths=5, path_weight=0.7),
         PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5),
-        PropagationSettings(dimension=9, depth=2, paths=12, shared=False),
-        PropagationSettings(dimension=9, depth=2, paths=12, hubs=0, forget=False, far=1),
+        PropagationSettings(dimension=8, depth=3, paths=0, **ALL),
+        PropagationSettings(dimension=9, depth=2, paths=12, **ALL),
+        PropagationSettings(dimension=9, depth=2, paths=12, shared=True),
+        PropagationSettings(dimension=9, depth=1, paths=12, hubs=0.5, far=0.3),
+        PropagationSettings(dimension=9, depth=2, paths=12, forget=True),
     ],
     ids=str,
 )
@@ -221,14 +226,14 @@ def test_weights_scale_what_a_pair_contributes() -> None:
 
 
 def test_one_weight_for_all_pairs_changes_nothing_of_the_plain_first_step() -> None:
-    settings = PropagationSettings(dimension=16, depth=1, paths=0, shared=False)
+    settings = PropagationSettings(dimension=16, depth=1, paths=0)
     full = fit(TASK, pairs_of([(0, 1, 1.0), (3, 3, 1.0)]), settings)
     half = fit(TASK, pairs_of([(0, 1, 0.5), (3, 3, 0.5)]), settings)
     torch.testing.assert_close(half.source, full.source, atol=CLOSE, rtol=0)
 
 
 def test_swapping_task_and_pairs_swaps_the_embeddings() -> None:
-    settings = PropagationSettings(dimension=16, paths=24)
+    settings = PropagationSettings(dimension=16, paths=24, **ALL)
     there, back = fit(TASK, PAIRS, settings), fit(TASK.swap(), PAIRS.swap(), settings)
     assert torch.equal(there.source, back.target)
     assert torch.equal(there.target, back.source)
@@ -270,7 +275,7 @@ def test_without_pairs_everything_is_zero() -> None:
 
 @pytest.mark.parametrize("paths", [0, 16])
 def test_with_all_its_edges_an_entity_is_embedded_as_before(paths: int) -> None:
-    settings = PropagationSettings(dimension=16, paths=paths)
+    settings = PropagationSettings(dimension=16, paths=paths, **ALL)
     one, other = Propagation(TASK, settings, CPU).spread(PAIRS, torch.Generator().manual_seed(0))
     whole = fit(TASK, PAIRS, settings)
     assert torch.equal(one.embedding, whole.source)
@@ -286,7 +291,7 @@ def test_with_all_its_edges_an_entity_is_embedded_as_before(paths: int) -> None:
 def test_with_fewer_edges_an_entity_is_embedded_as_in_the_graph_without_them() -> None:
     """The plain view of an entity without a label is the same as in a fit without its other triples, if the degrees of
     its neighbours do not matter: these stay as they are."""
-    settings = PropagationSettings(dimension=16, paths=0, hubs=0)
+    settings = PropagationSettings(dimension=16, paths=0, **ALL | {"hubs": 0})
     triples = [(0, 0, 1), (0, 1, 2), (3, 2, 0), (1, 0, 2), (2, 1, 4), (4, 0, 3)]
     pairs = pairs_of([(1, 1, 1.0), (3, 3, 0.5), (4, 4, 1.0)])
     whole, part = (

@@ -33,10 +33,10 @@ class PropagationSettings(PluginSettings):
     depth: int = Field(2, ge=1, description="propagation steps")
     paths: int = Field(1024, ge=0, description="features of the relation-weighted view; 0 leaves it out")
     path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view relative to the plain one")
-    shared: bool = Field(True, description="weigh relations by how often the other graph shares their edges")
-    hubs: float = Field(0.25, ge=0, description="power of its degree by which a neighbour counts less; 0: all alike")
-    forget: bool = Field(True, description="leave out what an entity's neighbours have from itself")
-    far: float = Field(0.5, ge=0, description="weight of the last step in the relation-weighted view")
+    shared: bool = Field(False, description="weigh relations by how often the other graph shares their edges")
+    hubs: float = Field(0.0, ge=0, description="power of its degree by which a neighbour counts less; 0: all alike")
+    forget: bool = Field(False, description="leave out what an entity's neighbours have from itself")
+    far: float = Field(1.0, ge=0, description="weight of the last step in the relation-weighted view")
 
 
 class Propagation(Encoder[PropagationSettings]):

@@ -114,7 +114,8 @@ class Prior(NamedTuple):
     slope: float
 
 
-ANYWHERE = Prior(0.0, 5.0, 50.0)
+ANYWHERE = Prior(0.0, 1.0, 4.0)
+STEADY = Prior(0.0, 5.0, 50.0)  # where a loop taught itself: few trials say too much
 USUAL = 4.0, 1.0  # confidence that is not fitted to anything errs by about 1 / √4 in its logit
 
 
@@ -130,7 +131,9 @@ class Calibration:
         not drawn at random from them: those of doubtful links then hardly move what is usual. `self_taught` is the
         share of the encoder's pairs that are the loop's own labels."""
         evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
-        prior = ANYWHERE if links is None or not len(links) else Prior(float(_logit(links).mean()), *USUAL)
+        prior = STEADY if self_taught else ANYWHERE
+        if links is not None and len(links):
+            prior = Prior(float(_logit(links).mean()), *USUAL)
         self.parameters = _fit_line(evidence, right, prior, slope=None)  # offset, slope
         if float(self.parameters[1]) < SMALLEST_SLOPE:
             self.parameters = _fit_line(evidence, right, prior, slope=SMALLEST_SLOPE)

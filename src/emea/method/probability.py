@@ -113,9 +113,8 @@ def fit_scale(
     It is not known which entities have a counterpart, but a held-out pair teaches both cases: it is found with
     probability p, and if it were missing, "none" would have m = p(none) / (1 − p). The fit minimises
     Σ π·(1 − p)² + (1 − π)·(1 − m)², where π is the share of entities that seemed to have a counterpart in the last
-    round. With few pairs, sharpness stays near the last round's and "none" near the typical one. The fit uses the
-    nearest candidates only, which hold nearly all of the probability mass. Where nothing competes, pairs cannot teach
-    what "none" is worth.
+    round. With few pairs, both values stay near the typical ones. The fit uses the nearest candidates only, which hold
+    nearly all of the probability mass. Where nothing competes, pairs cannot teach what "none" is worth.
     """
     near = nearest_only(candidates, settings.fit_candidates)
     row = lookup(near.keys(), held_out.keys(near.targets))
@@ -136,7 +135,7 @@ def fit_scale(
 
     scale = last
     if settings.sharpness is None:
-        scale = _sharper(last, _least(surprise, math.log(last.sharpness), math.log(typical.sharpness), 1.0, settings))
+        scale = _sharper(last, _least(surprise, math.log(typical.sharpness), 1.0, settings))
     if settings.none is not None or last.none <= LOWEST or not any(competition):
         return scale
     share = _linked_share(believed_at(last)[0], near)  # π
@@ -147,7 +146,7 @@ def fit_scale(
         missed = (nones / (1 - found)).clamp(max=1.0).mean(0)
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
-    return replace(scale, none=_least(error, typical.none, typical.none, NONE_UNIT, settings))
+    return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
 
 
 def _sharper(scale: Scale, log_sharpness: float) -> Scale:
@@ -161,17 +160,15 @@ def _nones(believed: Counterparts, competition: Competition) -> Tensor:
     return torch.stack([side for side, once in sides if once])
 
 
-def _least(
-    loss: Callable[[float], float], usual: float, middle: float, unit: float, settings: ProbabilitySettings
-) -> float:
-    """The value with the least loss within two units of the middle; a deviation by one unit from the usual one costs as
-    much as `prior_pairs` pairs."""
+def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
+    """The value with the least loss within two units of the typical one; a deviation by one unit costs as much as
+    `prior_pairs` pairs."""
     from scipy.optimize import minimize_scalar  # here: it loads slowly
 
     def total(value: float) -> float:
-        return loss(value) + settings.prior_pairs * ((value - usual) / unit) ** 2
+        return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2
 
-    bounds = (middle - 2 * unit, middle + 2 * unit)
+    bounds = (typical - 2 * unit, typical + 2 * unit)
     return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.1 * unit}).x)
 
 

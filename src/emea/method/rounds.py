@@ -173,6 +173,6 @@ def grounds_of(last: Round, settings: Settings) -> Grounds:
 
 def self_taught(last: Round, prepared: Prepared, settings: Settings) -> float:
     """The share of the last round's pairs that are labels of earlier ones, if these knew the seeds to calibrate by."""
-    if last.number == 0 or settings.probability.fit_to != "seeds":
+    if not settings.probability.discount or last.number == 0 or settings.probability.fit_to != "seeds":
         return 0.0
     return len(last.state.labels) / max(1, len(last.state.labels) + len(prepared.known))

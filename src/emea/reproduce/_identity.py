@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from emea.settings import Settings
 
-# Settings added after the first runs were stored, with the value that means what was done before.
+# Settings added after the first runs were stored, by stage or plug-in, with the value that means what was done before.
 SINCE: dict[str, dict[str, object]] = {
     "matching": {"cardinality": "one-to-one"},
-    "em": {"growth": 0},
+    "em": {"growth": 0.0},
+    "probability": {"discount": False},
+    "propagation": {"shared": False, "hubs": 0.0, "forget": False, "far": 1.0},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
     "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }
@@ -19,12 +22,19 @@ BEFORE = {"evidence": {"most_strings": (2**13, 100_000)}}  # defaults now and th
 def of_settings(settings: Settings) -> str:
     """A number for all settings but the device, defaults included."""
     values = {name: value for name, value in settings.resolved().items() if name != "device"}
-    for stage in values.keys() & SINCE.keys():  # a baseline has fewer stages
-        kept, added = values[stage].items(), SINCE[stage]
-        values[stage] = {name: value for name, value in kept if name not in added or value != added[name]}
+    values = {name: _as_before(name, value) for name, value in values.items()}
     for name, (now, then) in BEFORE["evidence"].items():
         values["evidence"][name] = then if values["evidence"][name] == now else values["evidence"][name]
     return digest(values)
+
+
+def _as_before(name: str, value: Any) -> Any:
+    """A stage's settings, or those of the plug-ins in it, without what says that nothing new is done."""
+    if not isinstance(value, dict):
+        return value
+    added = SINCE.get(name, {})
+    kept = {key: each for key, each in value.items() if key not in added or each != added[key]}
+    return {key: _as_before(key, each) for key, each in kept.items()}
 
 
 def digest(value: object) -> str:

@@ -36,11 +36,15 @@ def test_the_words_are_those_of_the_demo(printed: str) -> None:
 
 @pytest.mark.slow
 def test_the_links_are_those_of_the_demo(printed: str) -> None:
-    told, shown = ({link[:2]: float(link[2]) for link in LINK.findall(text)} for text in (DEMO, printed))
+    """But for a few: processors round differently, which decides who the most doubtful are, and who is shown of equals."""
+    told, shown = ([(link[:2], float(link[2])) for link in LINK.findall(text)] for text in (DEMO, printed))
     assert len(told) == len(shown) == 13
-    both = told.keys() & shown.keys()
-    assert len(both) >= 10  # processors round differently
-    assert [told[link] for link in both] == pytest.approx([shown[link] for link in both], abs=0.02)
+    sure = [dict(links[:10]) for links in (told, shown)]
+    both = sure[0].keys() & sure[1].keys()
+    assert len(both) >= 7
+    assert [sure[0][link] for link in both] == pytest.approx([sure[1][link] for link in both], abs=0.02)
+    assert all(min(one.values()) >= 0.85 for one in sure)
+    assert all(0.5 <= confidence < 0.6 for links in (told, shown) for _, confidence in links[10:])
 
 
 @pytest.mark.slow

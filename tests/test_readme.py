@@ -36,7 +36,7 @@ def test_the_words_are_those_of_the_demo(printed: str) -> None:
 
 @pytest.mark.slow
 def test_the_links_are_those_of_the_demo(printed: str) -> None:
-    """But for a few: processors round differently, which decides who the most doubtful are, and who is shown of equals."""
+    """But for a few: processors round differently, which decides who is most doubtful, and who is shown of equals."""
     told, shown = ([(link[:2], float(link[2])) for link in LINK.findall(text)] for text in (DEMO, printed))
     assert len(told) == len(shown) == 13
     sure = [dict(links[:10]) for links in (told, shown)]

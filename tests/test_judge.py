@@ -289,10 +289,14 @@ def test_highest_probability_of_the_other_pairs() -> None:
 @pytest.mark.parametrize("fields", [0, 3, 40])  # 40 fields of 10 levels do not fit in one number
 def test_pairs_with_the_same_evidence_are_counted_together(fields: int) -> None:
     draw = np.random.default_rng(fields)
-    pool = np.c_[draw.integers(-1, 9, (30, fields)), draw.integers(0, 3, 30)]
-    levels, kind = np.split(pool[draw.integers(0, 30, 500)], [fields], 1)
-    weight, found = draw.random(500), Profiles.build(levels.astype(np.int8), kind[:, 0])
+    pool = np.c_[draw.integers(-1, 9, (30, fields)), draw.integers(0, 3, 30), draw.integers(0, 2, 30)]
+    levels, kind, frequent = np.split(pool[draw.integers(0, 30, 500)], [fields, fields + 1], 1)
+    kind, frequent = kind[:, 0], frequent[:, 0] / 3
+    weight, found = draw.random(500), Profiles.build(levels.astype(np.int8), kind, frequent)
     assert np.array_equal(found.levels[found.of], levels)
-    assert np.array_equal(found.kind[found.of], kind[:, 0])
-    assert len(found.kind) == len({(*row, *own) for row, own in zip(levels.tolist(), kind.tolist(), strict=True)})
+    assert np.array_equal(found.kind[found.of], kind)
+    assert np.array_equal(found.frequent[found.of], frequent)
+    assert len(found.kind) == len(
+        {(*row, one, two) for row, one, two in zip(levels.tolist(), kind, frequent, strict=True)}
+    )
     assert found.sums(weight)[found.of[7]] == pytest.approx(weight[found.of == found.of[7]].sum())

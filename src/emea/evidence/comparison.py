@@ -59,11 +59,11 @@ class Comparison:
     def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Of pairs of forms, each computed once."""
         key, index = np.unique(one * self.width + other, return_inverse=True)
-        new = key[~np.isin(key, self.known[0], assume_unique=True)]
+        new = key[~_among(key, self.known[0])]
         if len(new):
             found = self.similar(np.stack([new // self.width, new % self.width], 1))
             keys = np.concatenate([self.known[0], new])
-            order = np.argsort(keys)
+            order = np.argsort(keys, kind="stable")  # which merges what is sorted
             self.known = keys[order], np.concatenate([self.known[1], found])[order]
         similarity: np.ndarray = self.known[1][np.searchsorted(self.known[0], key)][index.ravel()]
         return similarity
@@ -141,6 +141,14 @@ class Comparison:
         )
         away = 2 * RADIUS * np.arcsin(np.sqrt(haversine.clip(0, 1)))
         return np.where(np.isnan(away), UNKNOWN, np.searchsorted(KILOMETRES, away, side="right"))
+
+
+def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Whether each of the sorted keys is among the sorted known ones, [keys] bool."""
+    if not len(known):
+        return np.zeros(len(keys), dtype=bool)
+    found: np.ndarray = known[np.searchsorted(known, keys).clip(max=len(known) - 1)] == keys
+    return found
 
 
 @dataclass(frozen=True, eq=False)

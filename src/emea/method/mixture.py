@@ -120,7 +120,7 @@ class _Mixture:
         self.sample = sample
         self.kinds = len(sample.sources)
         self.evidence, self.within = (
-            Profiles.build(pairs.levels, pairs.kind) for pairs in (sample.evidence, sample.within)
+            Profiles.build(pairs.levels, pairs.kind, pairs.frequent) for pairs in (sample.evidence, sample.within)
         )
         self.rivals = [Rivals(column) for column in sample.pairs.T]
         fields = sample.evidence.levels.shape[1]
@@ -134,9 +134,9 @@ class _Mixture:
 
     def _read_within(self, weight: np.ndarray) -> None:
         """How unmatched pairs are spread over the levels of each field, if pairs within a graph have these weights."""
-        within, self.weight, weight = self.within, weight, self.within.sums(weight)
+        within, self.weight = self.within, self.within.sums(weight)
         self.unmatched = [
-            self._shares(within.levels[:, field], weight, within.kind, depth, UNMATCHED_PRIOR)
+            self._shares(within.levels[:, field], self.weight, within.kind, depth, UNMATCHED_PRIOR)
             for field, depth in enumerate(self.depth)
         ]
 
@@ -186,11 +186,11 @@ class _Mixture:
             self.by_profile[:, field] = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
             level = within.levels[:, field]
             against += np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
-        said = self.by_profile.sum(1)[evidence.of] - FREQUENCY * self.sample.evidence.frequent
-        against = against[within.of] - FREQUENCY * self.sample.within.frequent
+        said, against = self.by_profile.sum(1) - FREQUENCY * evidence.frequent, against - FREQUENCY * within.frequent
         slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
-        self.steps = _density_ratio(said, probability, against, self.weight, slope)
-        return self.steps(said)
+        self.steps = _density_ratio(said, matched_in, against, self.weight, slope)
+        together: np.ndarray = self.steps(said)[evidence.of]
+        return together
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one

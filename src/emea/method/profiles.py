@@ -11,24 +11,25 @@ LARGEST_CODE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Pairs of one kind with the same levels in every field have one profile. There are far fewer profiles than pairs,
-    and what fields say depends on nothing else."""
+    """Pairs of one kind with the same levels in every field, whose equal values are as frequent, have one profile.
+    There are far fewer profiles than pairs, and what values say depends on nothing else."""
 
     of: np.ndarray  # [pairs] number of the pair's profile
     levels: np.ndarray  # [profiles, fields]
     kind: np.ndarray  # [profiles]
+    frequent: np.ndarray  # [profiles]
 
     @classmethod
-    def build(cls, levels: np.ndarray, kind: np.ndarray) -> Profiles:
-        """Of pairs with these levels, [pairs, fields] from −1 on, and these kinds, [pairs]."""
-        code = kind.astype(np.int64)
-        for column in levels.T:
+    def build(cls, levels: np.ndarray, kind: np.ndarray, frequent: np.ndarray) -> Profiles:
+        """Of pairs with these levels, [pairs, fields] from −1 on, kinds from 0 on and frequencies, [pairs] each."""
+        code = np.unique(frequent, return_inverse=True)[1].ravel()
+        for column in (kind - 1, *levels.T):
             width = int(column.max(initial=0)) + 2
             if int(code.max(initial=0)) >= LARGEST_CODE // width:
                 code = np.unique(code, return_inverse=True)[1].ravel()
             code = code * width + column + 1
         _, first, of = np.unique(code, return_index=True, return_inverse=True)
-        return cls(of.ravel(), levels[first], kind[first])
+        return cls(of.ravel(), levels[first], kind[first], frequent[first])
 
     def sums(self, weight: np.ndarray) -> np.ndarray:
         """The weights of the pairs of each profile, [profiles]."""

@@ -216,9 +216,12 @@ class Texts:
     def _unfolded(self, text: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row and number of each word of some texts, and whether the text at its side has it, too, [words]."""
         row, place = spread(self.start[text], self.count[text])
-        word = self.word[place]
-        wanted = other[row] * len(self.rarity) + word
-        shared: np.ndarray = self.key[np.searchsorted(self.key, wanted).clip(max=len(self.key) - 1)] == wanted
+        word, beside = self.word[place], other[row]
+        shared: np.ndarray = word == self.word[self.start[beside].clip(max=len(self.word) - 1)]  # its rarest word
+        more = np.flatnonzero(~shared & (self.count[beside] > 1))
+        wanted = beside[more] * len(self.rarity) + word[more]
+        shared[more] = self.key[np.searchsorted(self.key, wanted).clip(max=len(self.key) - 1)] == wanted
+        shared &= self.count[beside] > 0
         return row, word, shared
 
     def _alike(

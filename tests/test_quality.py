@@ -82,11 +82,11 @@ def test_terms_are_linked_by_their_labels(benchmark_data: Path) -> None:
 
 @pytest.mark.slow
 def test_dbp15k_is_linked_from_few_seeds(benchmark_data: Path) -> None:
-    task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=0.01, split=10)
+    task, reference = emea.read_benchmark(benchmark_data / "dbp15k" / "zh_en", ratio=0.05, split=10)
     assert reference is not None
-    # Half the axes of an approximate search cost a fraction of a point and save half of the time.
-    result = emea.align(task, load(seed=10, assignments=["similarity.axes=512"]))
-    assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= 0.69
+    # Half the axes of an approximate search and two rounds cost five points, and save three quarters of the time.
+    result = emea.align(task, load(seed=10, assignments=["similarity.axes=512", "em.rounds=2"]))
+    assert emea.evaluate(result, reference).ranking["test targets"]["probability"].hit_at_1 >= 0.715
 
 
 @pytest.mark.slow

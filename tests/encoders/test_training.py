@@ -104,7 +104,7 @@ def test_a_state_stays_as_it_was_taken(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(TINY) - {"gcn_align"}))  # plain gradient descent has no state
 def test_a_later_fit_goes_on_with_the_optimisers_state(name: str) -> None:
-    whole = {"batch": 1000} if name in {"dual_amn", "iptranse", "psr", "bootea"} else {}  # a step for each epoch
+    whole = {"batch": 1000} if name in {"dual_amn", "iptranse", "psr", "bootea", "rsn"} else {}  # a step for each epoch
     encoder = build(name, average=0, epochs=3, more_epochs=2, **whole)
     fit(encoder)
     steps = [value for key, value in encoder.state().items() if key.endswith(".step")]
@@ -236,7 +236,7 @@ def standing(embeddings: Embeddings) -> float:
     return float(own.mean() - (embeddings.source @ embeddings.target.T).mean())
 
 
-FASTER = {"iptranse": 0.1, "mraea": 0.01}  # learning rates for few epochs
+FASTER = {"iptranse": 0.1, "mraea": 0.01, "rsn": 0.03}  # learning rates for few epochs
 
 
 @every_encoder

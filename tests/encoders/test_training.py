@@ -236,7 +236,7 @@ def standing(embeddings: Embeddings) -> float:
     return float(own.mean() - (embeddings.source @ embeddings.target.T).mean())
 
 
-FASTER = {"iptranse": 0.1, "mraea": 0.01, "rsn": 0.03}  # learning rates for few epochs
+FASTER = {"iptranse": 0.1, "mraea": 0.01, "rsn": 0.03, "mugnn": 0.1}  # learning rates for few epochs
 
 
 @every_encoder

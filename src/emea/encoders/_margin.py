@@ -1,4 +1,4 @@
-"""The margin loss over pairs and random negatives that RREA, MRAEA and GCN-Align share."""
+"""What losses with a margin share: distances, and the loss over pairs and negatives of RREA, MRAEA and GCN-Align."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
+from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.margin import margin_loss
 
 
@@ -19,6 +20,11 @@ def margin_of(output: Tensor, pairs: Tensor, negatives: Tensor, weight: Tensor, 
     """
     loss: Tensor = _MarginLoss.apply(output, pairs, negatives, weight, margin)  # type: ignore[no-untyped-call]
     return loss
+
+
+def distance(first: Tensor, second: Tensor) -> Tensor:
+    """‖first − second‖ over the last dimension."""
+    return ((first - second).square().sum(-1) + SMALLEST_LENGTH).sqrt()
 
 
 class _MarginLoss(Function):

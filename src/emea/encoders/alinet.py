@@ -15,9 +15,9 @@ from emea.candidates.search import nearest_alike
 from emea.contracts import Size
 from emea.data import Embeddings, Links, Task
 from emea.encoders._joined import Joined
+from emea.encoders._margin import distance
 from emea.encoders._training import TrainedEncoder, TrainingSettings, uniform
 from emea.kernels.joins import expand
-from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.messages import Pattern, edge_softmax, mean, products, take, weighted_sum
 from emea.kernels.segments import starts
 
@@ -166,11 +166,6 @@ class AliNet(TrainedEncoder[AliNetSettings]):
     def embed(self) -> Embeddings:
         """The output, scaled to length 1."""
         return self.graph.split(self.output())
-
-
-def distance(first: Tensor, second: Tensor) -> Tensor:
-    """‖first − second‖ over the last dimension."""
-    return ((first - second).square().sum(-1) + SMALLEST_LENGTH).sqrt()
 
 
 def two_hops(graph: Joined, settings: AliNetSettings) -> Pattern:

@@ -10,7 +10,8 @@ from emea.method.compatibility import labels, sample
 from emea.method.competition import Competition
 from emea.settings import EMSettings
 
-FEW_NEW = 0.03  # share of new labels below which the loop need not go on where links are judged at the end
+# share of new labels below which the loop need not go on where links are judged at the end; if there are no more labels
+FEW_NEW, SOME_NEW = 0.03, 0.1
 
 
 def pseudo_labels(
@@ -52,10 +53,11 @@ def without(links: Links, seeds: Links, alone: Links, wrong: Links, competition:
 
 def has_settled(before: Links, after: Links, graphs: Task, settings: EMSettings, *, judged: bool) -> bool:
     """Whether further rounds would hardly change the labels: few are new, or there are hardly more. Links that are
-    judged at the end do not need what the last rounds polish."""
+    judged at the end do not need what the last rounds polish, once there are no more of them."""
     new, more = changed(before, after, graphs), len(after) - len(before)
     grown = settings.growth == 0 or more >= settings.growth * len(before)
-    return new < settings.settled or (judged and new < FEW_NEW) or not grown
+    polished = new < FEW_NEW or (more <= 0 and new < SOME_NEW)
+    return new < settings.settled or (judged and polished) or not grown
 
 
 def changed(before: Links, after: Links, graphs: Task) -> float:

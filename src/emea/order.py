@@ -1,4 +1,4 @@
-"""Sorted names and distinct rows: what the order of ids in a graph rests on."""
+"""Sorted names, distinct rows and numbers: what the order of ids in a graph rests on."""
 
 from __future__ import annotations
 

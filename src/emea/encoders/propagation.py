@@ -48,9 +48,9 @@ class Propagation(Encoder[PropagationSettings]):
 
         E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
 
-    An edge of a relation that the other graph often shares is worth more, w(r), and neighbours with many neighbours
-    less: A(e, n) = max w(r) · degree(n)^−hubs, over the relations r between e and n, divided by its mean. An entity
-    leaves out what its neighbours have from itself in the step before.
+    If told so (`shared`, `hubs`, `forget`), an edge of a relation that the other graph often shares is worth more,
+    w(r), and neighbours with many neighbours less: A(e, n) = max w(r) · degree(n)^−hubs, over the relations r between e
+    and n, divided by its mean; and an entity leaves out what its neighbours have from itself in the step before.
 
     The relation-weighted view sums, over the edges (e, r, n) of an entity, the products of random features of r and
     of n: third(e)_c = Σ w(r) · a_c(r) · b_c(n). Since E₀ is already random, any of its coordinates is a random

@@ -10,8 +10,9 @@ from emea.method.compatibility import labels, sample
 from emea.method.competition import Competition
 from emea.settings import EMSettings
 
-# share of new labels below which the loop need not go on where links are judged at the end; if there are no more labels
-FEW_NEW, SOME_NEW = 0.03, 0.1
+# Shares of new labels below which the loop need not go on where links are judged at the end.
+FEW_NEW = 0.03
+SOME_NEW = 0.1  # if there are no more labels than before
 
 
 def pseudo_labels(

@@ -182,8 +182,8 @@ def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> N
     case.align("--out", "whole")
     case.interrupt("run")
     said = case.align("--resume", "--out", "run")
-    assert "round 2/3" in said
-    assert "round 1/3" not in said
+    assert "round 2 of at most 3" in said
+    assert "round 1 of at most 3" not in said
     for name in ("alignment.tsv", "candidates.tsv", "rounds.jsonl"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)

@@ -92,7 +92,7 @@ def test_training_says_how_far_it_is(
     options = [part for setting in [*SHORT, *turns] for part in ("--set", setting)]
     assert emea_align(monkeypatch, "--encoder", "rrea", "--mode", "semi", *options) == 0
     said = " ".join(capsys.readouterr().err.split())
-    assert "round 0/2, epoch 1/12: loss" in said
+    assert "round 0 of at most 2, epoch 1/12: loss" in said
     assert "turn 1, loss" in said
     assert "pairs, 0 s left" in said
     assert 'mode = "semi"' in (folder / "run" / "settings.toml").read_text()

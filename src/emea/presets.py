@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+PLAIN: dict[str, Any] = {"shared": False, "forget": False, "far": 1.0}  # propagation as published
+
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
     "best": {  # propagation first, then with it Dual-AMN and RREA
-        "em": {"encoder": "committee", "rounds": 9},
-        "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
+        "probability": {"prior_pairs": 5, "discount": False},
+        "em": {"encoder": "committee", "rounds": 9, "growth": 0},
+        "encoders": {
+            "committee": {"settings": {"propagation": PLAIN, "dual_amn": {"more_epochs": 10, "dropout": 0.3}}}
+        },
     },
     "letter": {  # Guiding Neural Entity Alignment with Compatibility, as written; what it leaves open: docs/reproduce
-        "probability": {"balance": 0, "fit_to": "known", "prior_pairs": 0},  # eq. 1–3
+        "probability": {"balance": 0, "fit_to": "known", "prior_pairs": 0, "discount": False},  # eq. 1–3
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False},  # K; 4.5 (3): one sweep
-        "em": {"encoder": "rrea", "labels": "sampled", "rounds": 10},  # Algorithm 1
+        "em": {"encoder": "rrea", "labels": "sampled", "rounds": 10, "growth": 0},  # Algorithm 1
         "rules": {"paris": {"evidence": "best", "scope": "blanket"}},  # 4.5 (2); eq. cond_p
     },
     "paper": {  # the same, changed where that is better: docs/reproduce/questions.md
-        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0},
+        "probability": {"balance": 0, "fit_to": "validation", "prior_pairs": 0, "discount": False},
         "compatibility": {"directions": "forward", "candidates": 10, "abstain": False, "sweeps": 3},
-        "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "settled": 0.01},
+        "em": {"encoder": "rrea", "labels": "best", "rounds": 10, "growth": 0, "settled": 0.01},
         "rules": {"paris": {"evidence": "forward", "minimum": 0.5}},
     },
 }

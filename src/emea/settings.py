@@ -74,7 +74,7 @@ class SimilaritySettings(PluginSettings):
     exact: int = Field(
         2**25, ge=0, description="compute all cosines exactly up to this many pairs; beyond, only those of the nearest"
     )
-    axes: int = Field(1024, ge=1, description="main axes of the embeddings used by the approximate search")
+    axes: int = Field(512, ge=1, description="main axes of the embeddings used by the approximate search")
     large: int = Field(2**30, ge=0, description="use three quarters of the axes beyond this many pairs")
     bounded: int | None = Field(
         None,
@@ -101,7 +101,7 @@ class ProbabilitySettings(PluginSettings):
     typical_sharpness: float = Field(35.0, gt=0, description="sharpness assumed without any pair to fit it to")
     none: float | None = Field(None, le=2, description='similarity that is no better than "none"; fitted if unset')
     typical_none: float = Field(-0.2, description='value of "none" assumed without any pair to fit it to')
-    prior_pairs: float = Field(5.0, ge=0, description="weight of the typical sharpness and none, in held-out pairs")
+    prior_pairs: float = Field(30.0, ge=0, description="weight of the typical sharpness and none, in held-out pairs")
     fit_candidates: int = Field(10, ge=1, description="nearest candidates used by the fit")
     balance: int = Field(15, ge=0, description='Sinkhorn iterations, both ways, with "none"; 0: eq. 2 alone')
     fit_to: Literal["seeds", "known", "validation"] = Field(
@@ -112,7 +112,7 @@ class ProbabilitySettings(PluginSettings):
     folds: int = Field(
         10, ge=0, description="each round hides one of this many folds of the seeds from the encoder; 0 hides none"
     )
-    discount: bool = Field(False, description="be less sure, the larger the share of labels that the loop found itself")
+    discount: bool = Field(True, description="be less sure, the larger the share of labels that the loop found itself")
 
 
 class CompatibilitySettings(PluginSettings):
@@ -140,7 +140,7 @@ class EMSettings(PluginSettings):
         None,
         description="files in rules/ or module:Class, by commas; empty: none; unset: paris, with values disagreement",
     )
-    rounds: int = Field(6, ge=0, description="rounds after the first fit, at most")
+    rounds: int = Field(15, ge=0, description="rounds after the first fit, at most")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
         "agreed",
         description="pseudo-labels: confident pairs that encoder and rules agree on, best from both sides or from the "
@@ -148,7 +148,7 @@ class EMSettings(PluginSettings):
     )
     weighted: bool = Field(True, description="weight agreed pseudo-labels by their confidence")
     minimum: float = Field(0.8, ge=0, le=1, description="lowest confidence of agreed pseudo-labels")
-    growth: float = Field(0.0, ge=0, description="stop once there are hardly more labels, by this share; 0: go on")
+    growth: float = Field(0.002, ge=0, description="stop once there are hardly more labels, by this share; 0: go on")
     settled: float = Field(0.0, ge=0, le=1, description="stop if a smaller share of labels is new; 1e-9: if none is")
 
 

@@ -61,7 +61,7 @@ def _bars(bars: Progress, rounds: int | None) -> Observers:
 
 def _lines(rounds: int | None) -> Observers:
     spoken = time.monotonic()
-    of = "" if rounds is None else f"/{rounds}"
+    of = "" if rounds is None else f" of at most {rounds}"
 
     def fit(fitting: Fitting) -> None:
         nonlocal spoken

@@ -33,10 +33,9 @@ class PropagationSettings(PluginSettings):
     depth: int = Field(2, ge=1, description="propagation steps")
     paths: int = Field(1024, ge=0, description="features of the relation-weighted view; 0 leaves it out")
     path_weight: float = Field(1.5, ge=0, description="weight of the relation-weighted view relative to the plain one")
-    shared: bool = Field(False, description="weigh relations by how often the other graph shares their edges")
-    hubs: float = Field(0.0, ge=0, description="power of its degree by which a neighbour counts less; 0: all alike")
-    forget: bool = Field(False, description="leave out what an entity's neighbours have from itself")
-    far: float = Field(1.0, ge=0, description="weight of the last step in the relation-weighted view")
+    shared: bool = Field(True, description="weigh relations by how often the other graph shares their edges")
+    forget: bool = Field(True, description="leave out what an entity's neighbours have from itself")
+    far: float = Field(0.5, ge=0, description="weight of the last step in the relation-weighted view")
 
 
 class Propagation(Encoder[PropagationSettings]):
@@ -48,9 +47,9 @@ class Propagation(Encoder[PropagationSettings]):
 
         E_{k+1} = n(A E_k + B R_k),   R_{k+1} = n(H E_k),   R₀ = 0.
 
-    If told so (`shared`, `hubs`, `forget`), an edge of a relation that the other graph often shares is worth more,
-    w(r), and neighbours with many neighbours less: A(e, n) = max w(r) · degree(n)^−hubs, over the relations r between e
-    and n, divided by its mean; and an entity leaves out what its neighbours have from itself in the step before.
+    An edge of a relation that the other graph often shares is worth more, w(r) (`shared`): A(e, n) = max w(r) over the
+    relations r between e and n; and an entity leaves out what its neighbours have from itself in the step before
+    (`forget`).
 
     The relation-weighted view sums, over the edges (e, r, n) of an entity, the products of random features of r and
     of n: third(e)_c = Σ w(r) · a_c(r) · b_c(n). Since E₀ is already random, any of its coordinates is a random
@@ -74,7 +73,7 @@ class Propagation(Encoder[PropagationSettings]):
     def __init__(self, task: Task, settings: PropagationSettings, device: torch.device) -> None:
         self.settings = settings
         self.edges = Edges.build(task.source, device), Edges.build(task.target, device)
-        self.graphs = [_Operators(edges, settings) for edges in self.edges]
+        self.graphs = [_Operators(edges) for edges in self.edges]
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
@@ -157,7 +156,7 @@ class _Start:
 class _Operators:
     """The sparse matrices of one graph."""
 
-    def __init__(self, edges: Edges, settings: PropagationSettings) -> None:
+    def __init__(self, edges: Edges) -> None:
         self.edges, self.entities, self.relations = edges, edges.entities, edges.relations
         ones = torch.ones(len(edges.head), device=edges.head.device)
         self.relation_of = sparse(edges.head, edges.relation, ones, (edges.entities, edges.relations))
@@ -166,9 +165,6 @@ class _Operators:
         self.near = edges.joined[0] % edges.entities  # [neighbours] of all entities in turn
         degree = torch.bincount(self.near, minlength=edges.entities)  # who is a neighbour has as many
         self.start = torch.nn.functional.pad(torch.cumsum(degree, 0), (1, 0))  # [entities + 1] in `near`
-        self.damping = degree.clamp(min=1).float().pow(-settings.hubs)  # [entities]
-        if len(self.near):
-            self.damping /= self.damping[self.near].mean()
 
     def worth(self, relations: Tensor) -> Tensor:
         """What the edges between an entity and each of its neighbours are worth, [neighbours]: several relations
@@ -180,9 +176,8 @@ class _Operators:
 
     def adjacency(self, worth: Tensor) -> Tensor:
         """A without the identity, from what each neighbour is worth."""
-        value, shape = worth * self.damping[self.near], (self.entities, self.entities)
         with quiet():
-            return torch.sparse_csr_tensor(self.start, self.near, value, shape)
+            return torch.sparse_csr_tensor(self.start, self.near, worth, (self.entities, self.entities))
 
     def embed(self, start: _Start, sketches: list[_Sketch], settings: PropagationSettings) -> Tensor:
         """Embeddings of this graph's entities, [entities, features]: a few features at a time, as only rows' lengths
@@ -222,7 +217,7 @@ class _Operators:
             total += entities[-1]
             total += self.relation_of @ relations[-1]
             if forget is not None and length is not None:  # A(e, n) · A(n, e), of what n was before it was normalised
-                total.addcmul_(entities[-2], (forget @ length.reciprocal()) * self.damping[:, None], value=-1.0)
+                total.addcmul_(entities[-2], forget @ length.reciprocal(), value=-1.0)
             length = torch.linalg.vector_norm(total, dim=1, keepdim=True)
             length[length < SMALLEST_LENGTH] = torch.inf  # nothing came, and nothing goes
             entities.append(total.div_(length))
@@ -248,8 +243,8 @@ class Spread:
         if not len(tail):
             return torch.zeros_like(self.embedding[0])
         near, position = torch.unique(tail, return_inverse=True)
-        worth, damping = self._relation_worth[relation], self._operators.damping
-        value = worth.new_zeros(len(near)).scatter_reduce_(0, position, worth, "amax") * damping[near]
+        worth = self._relation_worth[relation]
+        value = worth.new_zeros(len(near)).scatter_reduce_(0, position, worth, "amax")
         around = [each[near] for each in self._entities]
         around[1] = normalise(self._first[near] - self._given(entity, near) * self._entities[0][entity])
         own = [torch.zeros_like(around[0][0])]
@@ -268,7 +263,7 @@ class Spread:
         operators = self._operators
         own = slice(int(operators.start[entity]), int(operators.start[entity + 1]))
         row = torch.searchsorted(operators.near[own].contiguous(), near)
-        return (self._worth[own][row] * operators.damping[entity])[:, None]
+        return self._worth[own][row][:, None]
 
 
 def _joined(plain: Tensor, third: Tensor, settings: PropagationSettings) -> Tensor:

@@ -28,7 +28,7 @@ STEADY = 1e-3  # added to a variance
 
 
 class RSNSettings(TrainingSettings):
-    """As in the released code; `average` is ours."""
+    """As in the released code, but for the batch, 512 there; `average` is ours."""
 
     epochs: int = Field(15, ge=1, description="epochs of the first fit")
     more_epochs: int = Field(2, ge=1, description="epochs of each later fit, which continues from the previous one")
@@ -40,7 +40,7 @@ class RSNSettings(TrainingSettings):
     away: float = Field(0.9, gt=0, lt=1, description="α: weight of entities that the path's first is not linked to")
     across: float = Field(0.9, gt=0, lt=1, description="β: weight of entities of known pairs, which lead across")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout rate of each layer in training")
-    batch: int = Field(512, ge=2, description="paths per step")
+    batch: int = Field(2048, ge=2, description="paths per step")
     negatives: int = Field(8192, ge=1, description="items to tell the next one from, at most a third of all")
     clipped: float = Field(2.0, gt=0, description="largest length of a step's gradient")
 
@@ -162,41 +162,44 @@ class RSN(TrainedEncoder[RSNSettings]):
 
     def path_loss(self, paths: Tensor, generator: torch.Generator) -> Tensor:
         """Mean over the paths of the losses of all items but the first."""
-        tables = self.parameters["entities"], self.parameters["relations"]
-        items = [take(tables[place % 2], column) for place, column in enumerate(paths.T[:-1])]
-        read = [self._normalised(item, "input") for item in items]
-        states = [(torch.zeros_like(read[0]), torch.zeros_like(read[0])) for _ in range(LAYERS)]
-        loss = read[0].new_zeros(())
-        for place, item in enumerate(read):
-            out = item
-            for layer in range(LAYERS):
-                states[layer] = self._cell(out, states[layer], layer)
-                out = dropped(states[layer][0], self.settings.dropout, generator)
-            if place % 2:  # a relation: the entity before it is told directly
-                out = out @ self.parameters["skip_state"] + read[place - 1] @ self.parameters["skip_input"]
-            loss = loss + self._told_apart(self._normalised(out, "output"), paths[:, place + 1], place, generator)
+        before, values = paths.T[:-1], self.parameters
+        tables = values["entities"], values["relations"]
+        items = torch.stack([take(tables[place % 2], column) for place, column in enumerate(before)])
+        read = out = self._normalised(items, "input")  # [places, paths, dimension]
+        for layer in range(LAYERS):
+            out = dropped(self._states(out, layer), self.settings.dropout, generator)
+        # at a relation, the entity before it is told directly
+        skipped = out[1::2] @ values["skip_state"] + read[::2] @ values["skip_input"]
+        following = paths.T[1:]
+        loss = self._told_apart("relations", self._normalised(out[::2], "output"), following[::2], generator)
+        loss = loss + self._told_apart("entities", self._normalised(skipped, "output"), following[1::2], generator)
         return loss / len(paths)
 
     def _normalised(self, rows: Tensor, which: str) -> Tensor:
-        """Mean 0 and variance 1 over the batch, then scaled and shifted."""
-        centred = rows - rows.mean(0)
-        steady = centred / (centred.square().mean(0) + STEADY).sqrt()
+        """Mean 0 and variance 1 over the paths at each place, then scaled and shifted."""
+        centred = rows - rows.mean(1, keepdim=True)
+        steady = centred / (centred.square().mean(1, keepdim=True) + STEADY).sqrt()
         return steady * self.parameters[f"{which}_scale"] + self.parameters[f"{which}_bias"]
 
-    def _cell(self, item: Tensor, state: tuple[Tensor, Tensor], layer: int) -> tuple[Tensor, Tensor]:
-        """The next h and c."""
-        gates = item @ self.parameters[f"reads_{layer}"] + state[0] @ self.parameters[f"keeps_{layer}"]
-        into, fresh, stays, out = (gates + self.parameters[f"{layer}_bias"]).chunk(4, 1)
-        kept = torch.sigmoid(stays + 1) * state[1] + torch.sigmoid(into) * fresh
-        return torch.sigmoid(out) * kept, kept
+    def _states(self, items: Tensor, layer: int) -> Tensor:
+        """What a layer makes of the items read so far, at each place."""
+        gates = items @ self.parameters[f"reads_{layer}"] + self.parameters[f"{layer}_bias"]
+        state = cell = torch.zeros_like(items[0])
+        states = []
+        for gate in gates:
+            into, fresh, stays, out = (gate + state @ self.parameters[f"keeps_{layer}"]).chunk(4, 1)
+            cell = torch.sigmoid(stays + 1) * cell + torch.sigmoid(into) * fresh
+            state = torch.sigmoid(out) * cell
+            states.append(state)
+        return torch.stack(states)
 
-    def _told_apart(self, state: Tensor, following: Tensor, place: int, generator: torch.Generator) -> Tensor:
-        """Sum over the paths: how surely the next item is told from some at random."""
-        name, (chance, expected) = ("relations", "entities")[place % 2], self.noise[1 - place % 2]
-        others = torch.multinomial(chance, self._others(len(chance)), generator=generator)
+    def _told_apart(self, name: str, state: Tensor, following: Tensor, generator: torch.Generator) -> Tensor:
+        """Sum over places and paths: how surely the next item is told from some at random, others at each place."""
+        chance, expected = self.noise[("entities", "relations").index(name)]
+        others = torch.multinomial(chance.expand(len(state), -1), self._others(len(chance)), generator=generator)
         table, bias = self.parameters[f"next_{name}"], self.parameters[f"{name}_bias"] - expected
-        right = (state * take(table, following)).sum(1) + take(bias[:, None], following)[:, 0]
-        wrong = state @ take(table, others).T + take(bias[:, None], others)[:, 0]
+        right = (state * _rows(table, following)).sum(2) + _rows(bias[:, None], following)[:, :, 0]
+        wrong = torch.baddbmm(_rows(bias[:, None], others).mT, state, _rows(table, others).mT)
         return softplus(-right).sum() + softplus(wrong).sum()
 
     def _others(self, count: int) -> int:
@@ -218,3 +221,8 @@ class RSN(TrainedEncoder[RSNSettings]):
     def embed(self) -> Embeddings:
         """The vectors that are read, scaled to length 1."""
         return self.graph.split(self.parameters["entities"])
+
+
+def _rows(table: Tensor, items: Tensor) -> Tensor:
+    """The rows of a table, [places, items, columns]."""
+    return take(table, items.flatten()).view(*items.shape, -1)

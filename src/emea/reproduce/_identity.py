@@ -12,19 +12,24 @@ SINCE: dict[str, dict[str, object]] = {
     "matching": {"cardinality": "one-to-one"},
     "em": {"growth": 0.0},
     "probability": {"discount": False},
-    "propagation": {"shared": False, "hubs": 0.0, "forget": False, "far": 1.0},
+    "propagation": {"shared": False, "forget": False, "far": 1.0},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
     "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }
-BEFORE = {"evidence": {"most_strings": (2**13, 100_000)}}  # defaults now and then, without effect on structure
+BEFORE = {  # defaults now and then
+    "evidence": {"most_strings": (2**13, 100_000)},  # without effect on structure
+    "similarity": {"axes": (512, 1024)},  # without effect on stored runs, all of GPUs
+}
 
 
 def of_settings(settings: Settings) -> str:
     """A number for all settings but the device, defaults included."""
     values = {name: value for name, value in settings.resolved().items() if name != "device"}
     values = {name: _as_before(name, value) for name, value in values.items()}
-    for name, (now, then) in BEFORE["evidence"].items():
-        values["evidence"][name] = then if values["evidence"][name] == now else values["evidence"][name]
+    for stage, changed in BEFORE.items():
+        for name, (now, then) in changed.items():
+            if values.get(stage, {}).get(name) == now:
+                values[stage][name] = then
     return digest(values)
 
 

@@ -29,7 +29,7 @@ PAIR_SECONDS = {"cpu": 4.5e-6, "cuda": 4e-8}  # of a round, for each candidate p
 ROUND_SECONDS = 0.1  # of a round, whatever the size
 GATHERED = 8e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
 JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
-ROUNDS = (2.6, 1.7)  # of a loop, and how many more for each factor of e by which fewer pairs are known
+ROUNDS = (3.9, 1.9)  # of a loop, and how many more for each factor of e by which fewer pairs are known
 JUDGED_ROUNDS = 6  # at most, where links are judged at the end
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 

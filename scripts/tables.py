@@ -4,7 +4,7 @@ README.md. `scripts/results.py` measures the runs and writes the tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any

@@ -4,7 +4,7 @@
     emea bench --scale zh_en_x52 --ratio 0.02 --out docs/bench/scale/MACHINE.json
     python scripts/scale.py
 
-The files also say at which commit they were measured.
+The files also say at which commit they, or single runs of them, were measured.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rows(found: dict[str, Any]) -> list[dict[str, str]]:
             "on the GPU": "" if run["device memory"] is None else f"{run['device memory'] / 1e9:.1f} GB",
             "memory expected": f"{run['expected']['memory'] / 1e9:.1f} GB",
             "Hit@1, all targets": f"{run['Hit@1']:.3f}",
-            "commit": found["commit"],
+            "commit": run.get("commit", found["commit"]),
         }
         for run in found["runs"]
     ]

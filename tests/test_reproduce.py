@@ -35,6 +35,12 @@ QUICK = (
     "encoders.dual_amn={dimension=16, epochs=2, more_epochs=1, turns=1, turn_epochs=1, least_pairs=64}",
     "encoders.alinet={dimensions=[16, 16, 16], epochs=3, more_epochs=1, near=5}",
     "encoders.iptranse={dimension=16, epochs=3, more_epochs=1, near=5}",
+    "encoders.gcn_align={dimension=16, epochs=3}",
+    "encoders.mugnn={dimension=16, epochs=3, negatives=5, triples=100}",
+    "encoders.rsn={dimension=16, epochs=1, hops=3, walks=1, negatives=50}",
+    "encoders.mraea={dimension=16, epochs=3, turns=1, turn_epochs=1}",
+    "encoders.psr={dimension=16, epochs=2, turns=1, turn_epochs=1}",
+    "encoders.bootea={dimension=16, epochs=4, relabel=2, sample=10}",
     "baselines.prase={turns=1, settings={dimension=16, epochs=5, more_epochs=2}}",
 )
 WITH_FINDINGS = {"table1", "table2", "fig4", "fig5", "fig6", "fig7", "appendix-a"}

@@ -163,6 +163,17 @@ def test_every_page_is_made_by_one_command(name: str, command: Command, results:
         json.loads(path.read_text(), parse_constant=pytest.fail)  # neither NaN nor infinity
 
 
+def test_figure_4_takes_other_encoders(command: Command, results: Path, tmp_path: Path) -> None:
+    command("fig4", "--encoder", "gcn_align", "--encoder", "rrea", out=tmp_path)
+    rows = rows_of(tmp_path / "fig4.csv")
+    assert {row["panel"] for row in rows} == {"GCN-Align", "with EMEA, `letter`", "with EMEA, `paper`"}
+    assert {row["what"] for row in rows if row["panel"].startswith("with")} == {"RREA", "GCN-Align"}
+    assert not any("not measured" in row.values() for row in rows)
+    assert "--encoder gcn_align" in (tmp_path / "fig4.md").read_text()
+    assert "--encoder is for fig4" in command("table1", "--encoder", "gcn_align", code=2)
+    assert "unknown encoder" in command("fig4", "--encoder", "gcn", out=tmp_path, code=2)
+
+
 def test_the_table_shows_the_mean_of_the_cells_beside_the_paper(command: Command, results: Path) -> None:
     command("table1")
     rows = {(row["set"], row["seeds"], row["method"]): row for row in rows_of(results / "table1.csv")}

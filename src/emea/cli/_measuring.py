@@ -27,6 +27,7 @@ from emea.cli._options import (
     numbers,
 )
 from emea.cli._reading import ReadingOptions
+from emea.errors import SettingsError
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
 
@@ -163,6 +164,9 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     presets: Annotated[
         list[str] | None, typer.Option("--preset", help="Our presets to show beside the paper; default: fast and best.")
     ] = None,
+    encoders: Annotated[
+        list[str] | None, typer.Option("--encoder", help="With fig4: encoder to put into the loop; repeatable.")
+    ] = None,
     device: Device = None,
     assignments: Set = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the runs and pages.")] = Path("results"),
@@ -176,6 +180,8 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     emea reproduce table1 --data dbp15k/zh_en --ratios 0.05,0.3 --splits 0 --device cuda
     """
     shares, chosen_splits = numbers("--ratios", ratios, float), numbers("--splits", splits, int)
+    if encoders and "fig4" not in names:
+        raise SettingsError(f"--encoder is for fig4, found {', '.join(names)}")
 
     from emea.cli import _show
     from emea.cli._console import say
@@ -192,6 +198,7 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
         decided(Settings(**({} if device is None else {"device": device}))).device,
         folder,
         tuple(assignments or ()),
+        encoders=tuple(encoders or ()),
     )
     ends = time.monotonic() + 60 * minutes if minutes is not None else math.inf
     try:

@@ -53,6 +53,7 @@ class Plan:
     folder: Path
     changes: tuple[str, ...] = ()  # of settings, in all runs
     jobs: int = 1  # how many runs there are at once on the machine
+    encoders: tuple[str, ...] = ()  # for Figure 4, instead of the paper's
 
     def command(self, name: str, about: tuple[float, ...] | None) -> str:
         """The command that makes a table or figure about some ratios, except for where the sets are and the device."""
@@ -61,6 +62,7 @@ class Plan:
         words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios if about is None or ratio in about)]
         words += ["--splits", ",".join(map(str, self.splits))]
         words += [word for preset in self.presets for word in ("--preset", preset)]
+        words += [word for encoder in self.encoders for word in ("--encoder", encoder)]
         words += [word for change in self.changes for word in ("--set", change)]
         return shlex.join(words)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import mean
 from typing import Any
 
 from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._pages import CHOSEN, Finding, Page, lines_plot
-from emea.reproduce._systems import MODELS, alone
+from emea.reproduce._systems import alone
 from emea.runs.store import System
 
 ABOUT = f"Structure only, blind; Hit@1 among the targets of the test pairs, mean of the splits. {CHOSEN}"
@@ -59,12 +59,12 @@ def _shown(key: str, value: Any) -> str:
     return f"{value:.{1 if key == 'mr' else 3}f}" if isinstance(value, float) else str(value)
 
 
-def ordered(measured: Measured, cells: list[tuple[str, float]]) -> list[tuple[str, str]]:
+def ordered(measured: Measured, cells: list[tuple[str, float]], models: Sequence[str]) -> list[tuple[str, str]]:
     """Consecutive models in the order of their Hit@1 alone, the better one first."""
     hits = {
-        model: [hit for cell in cells if (hit := measured.mean(alone(model), *cell)) is not None] for model in MODELS
+        model: [hit for cell in cells if (hit := measured.mean(alone(model), *cell)) is not None] for model in models
     }
-    known = sorted((model for model in MODELS if hits[model]), key=lambda model: -mean(hits[model]))
+    known = sorted((model for model in models if hits[model]), key=lambda model: -mean(hits[model]))
     return list(pairwise(known))
 
 

@@ -27,6 +27,16 @@ QUOTED = {  # in Table 3 only
 ENCODERS = {**MODELS, **QUOTED}
 
 
+def encoder_of(model: str) -> str:
+    """The encoder that a model's name stands for; an encoder of one's own stands for itself."""
+    return ENCODERS.get(model, model)
+
+
+def model_of(encoder: str) -> str:
+    """The name of an encoder's model."""
+    return {name: model for model, name in ENCODERS.items()}.get(encoder, encoder)
+
+
 def ours(preset: str) -> System:
     """One of our own presets, ranked by its final beliefs."""
     return System(f"emea {preset}", preset, (), "probability")
@@ -34,12 +44,12 @@ def ours(preset: str) -> System:
 
 def guided(model: str) -> System:
     """A model in the paper's loop."""
-    return EMEA_SUP if model == "RREA" else System(f"EMEA with {model}", "paper", (f"em.encoder={ENCODERS[model]}",))
+    return EMEA_SUP if model == "RREA" else System(f"EMEA with {model}", "paper", (f"em.encoder={encoder_of(model)}",))
 
 
 def alone(model: str, mode: str = "sup") -> System:
     """A model without the loop."""
-    turns = () if mode == "sup" else (f"encoders.{ENCODERS[model]}.mode={mode}",)
+    turns = () if mode == "sup" else (f"encoders.{encoder_of(model)}.mode={mode}",)
     return guided(model).but(f"{model} {mode}", *turns, "em.rounds=0")
 
 

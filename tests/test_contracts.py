@@ -110,6 +110,7 @@ class TestEncoder:
     def build(self, name: str, task: Task) -> Encoder[Any]:
         plugin = plugins.find("encoders", name, Encoder)
         short = {"epochs": 30, "more_epochs": 10, "dimension": 32, "dimensions": (32, 32, 32), "least_pairs": 64}
+        short |= {"batch": 256} if name == "rsn" else {}  # of a few thousand paths
         settings = plugin.Settings(
             **{key: value for key, value in short.items() if key in plugin.Settings.model_fields}
         )

@@ -74,8 +74,14 @@ def test_every_kept_run_is_one_that_the_pages_show(script: Script) -> None:
         assert {*folder.glob("*")} <= {*paths}
 
 
-def test_all_figures_are_of_one_code_and_one_machine() -> None:
-    assert len({(record["code"], record["machine"]) for record in kept()}) == 1
+def test_the_figures_of_a_system_are_of_one_code_and_all_of_one_machine(script: Script) -> None:
+    store, codes = Store(CELLS), {}
+    for cell in [*script("results").timed(), *script("results").others(Path(), "cpu")]:
+        record = store.read(cell.name)
+        if record is not None:
+            codes.setdefault(cell.system.name, set()).add(record["code"])
+    assert {name: found for name, found in codes.items() if len(found) > 1} == {}
+    assert len({record["machine"] for record in kept()}) == 1
 
 
 def test_the_runs_behind_the_figures_are_of_the_present_settings(script: Script, benchmark_data: Path) -> None:

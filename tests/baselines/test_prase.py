@@ -22,7 +22,10 @@ from emea.runs.align import TurnStep
 from emea.settings import load
 
 CPU = torch.device("cpu")
-FAST = ["baselines.prase.encoder=propagation", "baselines.prase.settings={dimension=64, paths=128}"]
+FAST = [
+    "baselines.prase.encoder=propagation",
+    "baselines.prase.settings={dimension=64, paths=128, shared=false}",
+]  # too few edges to tell
 TINY = {"epochs": 5, "more_epochs": 2, "dimension": 8}
 
 Pair = tuple[int, int]

@@ -155,8 +155,8 @@ class RSN(TrainedEncoder[RSNSettings]):
 
     def losses(self, pairs: Links, generator: torch.Generator) -> Iterator[Tensor]:  # noqa: ARG002 - known since prepare
         """As many paths as there are, drawn at random."""
+        size = (min(self.settings.batch, len(self.paths)),)
         for _ in range(-(-len(self.paths) // self.settings.batch)):
-            size = (self.settings.batch,)
             rows = torch.randint(len(self.paths), size, generator=generator, device=self.device)
             yield self.path_loss(self.paths[rows].long(), generator)
 

@@ -125,11 +125,14 @@ class RecomputedLink:
 
     @staticmethod
     def _less(chosen: list[Triple], enough: Callable[[list[Triple]], bool]) -> list[Triple]:
-        """Without the triples that can go, the weakest first."""
-        for each in reversed(chosen):
-            fewer = [other for other in chosen if other != each]
-            if enough(fewer):
-                chosen = fewer
+        """Without the triples that can go, the weakest first, until none can: without one, another may."""
+        before: list[Triple] = []
+        while chosen != before:
+            before = chosen
+            for each in reversed(before):
+                fewer = [other for other in chosen if other != each]
+                if enough(fewer):
+                    chosen = fewer
         return chosen
 
     def _ranked(self) -> list[Triple]:

@@ -26,9 +26,6 @@ FAST = [  # there are too few edges to tell what relations share
     "baselines.prase.encoder=propagation",
     "baselines.prase.settings={dimension=64, paths=128, shared=false}",
 ]
-    "baselines.prase.encoder=propagation",
-    "baselines.prase.settings={dimension=64, paths=128, shared=false}",
-]  # too few edges to tell
 TINY = {"epochs": 5, "more_epochs": 2, "dimension": 8}
 
 Pair = tuple[int, int]

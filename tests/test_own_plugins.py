@@ -2,11 +2,16 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from emea import plugins
 from emea.cli import _is_of_the_user, main
+from emea.contracts import Encoder
+from emea.errors import SettingsError
+from emea.formats import read_graph
 
 MODULE = """
 import torch
@@ -131,3 +136,60 @@ def test_sources_that_compiled_code_names_are_not_files_of_the_user(
     (tmp_path / "mine.py").touch()
     assert _is_of_the_user(tmp_path / "mine.py")
     assert not _is_of_the_user(Path("pyarrow/error.pxi"))
+
+
+# --- in a package of its own ---
+
+
+@pytest.fixture
+def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed package that announces an encoder, a rule and a format."""
+    site = folder / "site"
+    about = site / "mine-1.2.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.2\n")
+    (about / "entry_points.txt").write_text(
+        "[emea.encoders]\nmy_model = mine:MyModel\nrrea = mine:MyModel\n\n[emea.rules]\nmy_rule = mine:MyRule\n\n"
+        "[emea.formats]\npipes = mine:Pipes\n"
+    )
+    pipes = """
+import emea
+import pyarrow as pa
+from emea.contracts import PLAIN, GraphReader
+
+class Pipes(GraphReader):
+    description = "triples between pipes"
+    suffixes = (".pipes", ".tsv")
+
+    def read_graph(self, path, reading=PLAIN):
+        rows = [line.split("|") for line in path.read_text().splitlines()]
+        return emea.graph(pa.table(dict(zip(("head", "relation", "tail"), zip(*rows)))))
+"""
+    (site / "mine.py").write_text(MODULE + pipes)
+    (folder / "mine.py").unlink()
+    monkeypatch.syspath_prepend(site)
+    plugins.announced.cache_clear()
+    yield folder
+    plugins.announced.cache_clear()
+
+
+def test_what_a_package_announces_is_found_by_name(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "my_model" in plugins.names("encoders")
+    assert plugins.summary("encoders", "my_model") == "from mine 1.2"
+    chosen = ["--encoder", "my_model", "--set", "em.rules=paris,my_rule", "--set", "encoders.my_model.dimension=32"]
+    assert emea(monkeypatch, *chosen, "--set", "em.rounds=1", "--out", "run") == 0
+    assert "[encoders.my_model]" in (package / "run" / "settings.toml").read_text()
+
+
+def test_a_package_does_not_replace_what_is_built_in(package: Path) -> None:
+    assert plugins.names("encoders").count("rrea") == 1
+    assert plugins.find("encoders", "rrea", Encoder).__module__ == "emea.encoders.rrea"
+    (package / "c.pipes").write_text("x|r|y\ny|r|z\n")
+    assert len(read_graph(package / "c.pipes").entities) == 3
+    assert len(read_graph(package / "a.tsv").relations) == 3, "the package has this suffix, too"
+
+
+def test_a_package_that_cannot_be_imported_is_named(package: Path) -> None:
+    (package / "site" / "mine.py").write_text("import no_such_package\n")
+    with pytest.raises(SettingsError, match="encoder 'mine:MyModel' cannot be imported: No module named 'no_such"):
+        plugins.find("encoders", "my_model", Encoder)

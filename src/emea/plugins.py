@@ -1,4 +1,5 @@
-"""Finds an encoder, rule, baseline or format by the name of its file, or as module:Class outside the package."""
+"""Finds an encoder, rule, baseline or format: a file of the package, one that an installed package announces, or
+module:Class anywhere."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import inspect
 import pkgutil
 import sys
 from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -19,29 +22,47 @@ PACKAGE = Path(__file__).parent
 
 
 def names(kind: str) -> list[str]:
-    """The plug-ins of a kind that come with the package, by file name.
+    """The plug-ins of a kind: those that installed packages announce, and those that come with this one, by file name.
 
     >>> names("rules")
     ['avoid_conflict', 'disagreement', 'paris']
     """
+    return [*announced(kind), *built_in(kind)]
+
+
+def built_in(kind: str) -> list[str]:
+    """The files of a kind in the package, sorted."""
     modules = pkgutil.iter_modules([str(PACKAGE / kind)])
     return sorted(module.name for module in modules if not module.name.startswith("_"))
 
 
+@cache
+def announced(kind: str) -> dict[str, EntryPoint]:
+    """The entry points of installed packages in the group emea.KIND, such as emea.encoders, by name, sorted; a name
+    that comes with this package means the one that does."""
+    found = {each.name: each for each in entry_points(group=f"emea.{kind}")}
+    return {name: found[name] for name in sorted(found.keys() - {*built_in(kind)})}
+
+
 def summary(kind: str, name: str) -> str:
-    """The first line of a plug-in's file, read without importing what the plug-in needs.
+    """The first line of a plug-in's file, read without importing what the plug-in needs; or which package has it.
 
     >>> summary("rules", "paris")
     'The PARIS rule: equal neighbours along similar relations support a pair (paper 4.2, eq. paris_prob).'
     """
+    if name in announced(kind):
+        package = announced(kind)[name].dist
+        return f"from {package.name} {package.version}" if package else announced(kind)[name].value
     text = (PACKAGE / kind / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
 def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
-    """The plug-in class: `name` is a file of the package, or `some.module:Class` anywhere."""
+    """The plug-in class: `name` is a file of the package, one that a package announces, or `some.module:Class`."""
     module_name, _, class_name = name.partition(":")
-    if not class_name and "." not in name and name not in names(kind):
+    if not class_name and "." not in name and name not in built_in(kind):
+        if name in announced(kind):
+            return find(kind, announced(kind)[name].value, contract)
         close = get_close_matches(name, names(kind), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise SettingsError(f"unknown {kind[:-1]} '{name}'; known are {', '.join(names(kind))}, or module:Class{hint}")

@@ -31,7 +31,7 @@ from emea.errors import SettingsError
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
 
-ITEMS = [name.replace("_", "-") for name in plugins.names("reproduce")]
+ITEMS = [name.replace("_", "-") for name in plugins.built_in("reproduce")]
 
 
 def evaluate(  # noqa: PLR0917 - one parameter for each option

@@ -267,7 +267,7 @@ def _pairs(given: Any, name: str) -> tuple[pa.Table, Path]:
 
 
 def _formats() -> Iterator[Format]:
-    """The built-in formats, sorted by name."""
+    """The formats: those of other packages first, so that they do not replace built-in ones."""
     return (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
 
 

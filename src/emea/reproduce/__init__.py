@@ -27,7 +27,7 @@ class Made:
 
 def items() -> list[str]:
     """The names of all tables and figures."""
-    return [name.replace("_", "-") for name in plugins.names("reproduce")]
+    return [name.replace("_", "-") for name in plugins.built_in("reproduce")]
 
 
 def item(name: str) -> Item:

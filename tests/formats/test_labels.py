@@ -52,6 +52,29 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
         assert labels(graph, np.array([1, 0, 1])).to_pylist() == [label, None, label]
 
 
+@pytest.mark.parametrize("called", ["company_name", "companyName", "http://ex.org/company-name", "Company name"])
+def test_attributes_that_end_like_a_name(called: str) -> None:
+    graph = described("ab", ("a", called, "Miller", ""), ("b", called, "Smith", ""), ("b", "label", "Smith & Co", ""))
+    assert labels(graph).to_pylist() == ["Miller", "Smith & Co"]
+
+
+def test_without_any_name_what_looks_most_like_one() -> None:
+    rows = [
+        ("Miller & Sons", "12 Mill Lane", "Leeds", "0113 496", "mill@ex.org"),
+        ("Café Central", "1 Market Square", "York", "01904 496", "cafe@ex.org"),
+        ("Castle Hotel", "Castle Street", "York", "01904 497", "info@ex.org"),
+        ("Book Nook", "7 Castle Street", "York", "01904 498", "book@ex.org"),
+        ("Cycles 2000", "88 Station Road", "Leeds", "0113 497", "cycl@ex.org"),
+    ]
+    columns = ("firm", "address", "town", "telephone", "mail")
+    cells = [
+        (e, a, value, "") for e, row in zip("abcde", rows, strict=True) for a, value in zip(columns, row, strict=True)
+    ]
+    assert labels(described("abcdef", *cells)).to_pylist() == [*(row[0] for row in rows), None]
+    assert labels(described("abcd", *cells[:20])).to_pylist() == [None] * 4, "too few to tell"
+    assert labels(described("abcde", *(cell for cell in cells if cell[1] != "firm"))).to_pylist() == [None] * 5
+
+
 def test_other_languages_by_how_frequent_they_are() -> None:
     rows = [("a", RDFS, "eins", "de"), ("a", RDFS, "un", "fr"), ("b", RDFS, "deux", "fr"), ("c", RDFS, "drei", "de")]
     assert labels(described("abcd", *rows, ("d", RDFS, "quatre", "fr"))).to_pylist() == ["un", "deux", "drei", "quatre"]

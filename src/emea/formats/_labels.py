@@ -26,6 +26,12 @@ LAST_PARTS = ("label", "preflabel", "name", "title")  # of other attributes that
 TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
+HELD, DISTINCT, LONGEST = (
+    0.5,
+    0.8,
+    80,
+)  # of an attribute that seems to name entities: share that has it, share of values
+JUDGED, FEWEST = 1000, 5  # values by which attributes are judged, and how many it takes
 LAST = r"^.*[/#:]([^/#:]+)[/#:]*$"
 BREAKS = r" *[\t\n\v\f\r\x{85}\x{2028}\x{2029}][ \t\n\v\f\r\x{85}\x{2028}\x{2029}]*"
 
@@ -40,7 +46,7 @@ def labels(graph: Graph, entities: np.ndarray | None = None, languages: Sequence
     if entities is not None:
         wanted[:] = False
         wanted[entities] = True
-    naming = _attribute_ranks(graph.attributes)
+    naming = _naming(graph)
     held = (naming[graph.literals["attribute"].to_numpy()] >= 0) & wanted[graph.literals["entity"].to_numpy()]
     table = graph.literals.drop_columns("datatype").filter(pa.array(held))
     table = table.filter(pc.match_substring_regex(table["value"], r"\S")).combine_chunks()
@@ -59,7 +65,7 @@ def labels(graph: Graph, entities: np.ndarray | None = None, languages: Sequence
 
 def labelled(graph: Graph, label: str) -> np.ndarray:
     """The entities that have this label in some language, upper and lower case alike."""
-    naming = pa.array(_attribute_ranks(graph.attributes)[graph.literals["attribute"].to_numpy()] >= 0)
+    naming = pa.array(_naming(graph)[graph.literals["attribute"].to_numpy()] >= 0)
     same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), label.strip().lower())
     return unique_numbers(graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy())
 
@@ -112,12 +118,36 @@ def one_line(texts: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, BREAKS, " "))
 
 
-def _attribute_ranks(attributes: pa.Array) -> np.ndarray:
-    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not."""
-    exact = pc.index_in(attributes, pa.array(LABELS, pa.large_string()))
-    part = pc.index_in(pc.utf8_lower(last_parts(attributes)), pa.array(LAST_PARTS, pa.large_string()))
-    ranks: np.ndarray = pc.coalesce(exact, pc.add(part, len(LABELS))).fill_null(-1).to_numpy().astype(np.int64)
-    return ranks
+def _naming(graph: Graph) -> np.ndarray:
+    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. If none is called like a
+    name, the one whose values look most like names does."""
+    last = last_parts(graph.attributes)
+    words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")  # companyName, company_name
+    known, parts = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
+    exact = pc.index_in(graph.attributes, known)
+    part = pc.index_in(pc.utf8_lower(last), parts)
+    word = pc.index_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), parts)
+    ranks = pc.coalesce(exact, pc.add(part, len(known)), pc.add(word, len(known) + len(parts)))
+    result: np.ndarray = ranks.fill_null(-1).to_numpy().astype(np.int64)
+    if (result < 0).all() and (told := _telling(graph)) is not None:
+        result[told] = 0
+    return result
+
+
+def _telling(graph: Graph) -> int | None:
+    """The attribute whose values look most like names: most entities have it, nearly each another value, and letters
+    make most of it; None if there is no such attribute."""
+    attribute = graph.literals["attribute"].to_numpy()
+    count = np.bincount(attribute, minlength=len(graph.attributes))
+    holders = len(unique_numbers(graph.literals["entity"].to_numpy()))
+    best, told = 0.5, None
+    for number in np.flatnonzero(count >= max(FEWEST, HELD * holders)):
+        value = graph.literals["value"].take(pa.array(np.flatnonzero(attribute == number)[:JUDGED]))
+        short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
+        lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
+        if lettered > best and short > HELD and len(pc.unique(value)) >= DISTINCT * len(value):
+            best, told = lettered, int(number)
+    return told
 
 
 def _language_ranks(column: pa.Array, value: pa.Array, preferred: Sequence[str]) -> np.ndarray:

@@ -26,11 +26,8 @@ LAST_PARTS = ("label", "preflabel", "name", "title")  # of other attributes that
 TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
-HELD, DISTINCT, LONGEST = (
-    0.5,
-    0.8,
-    80,
-)  # of an attribute that seems to name entities: share that has it, share of values
+HELD, DISTINCT = 0.5, 0.8  # share of entities that have what seems to name them, and of its values that differ
+LONGEST = 80  # characters of most names
 JUDGED, FEWEST = 1000, 5  # values by which attributes are judged, and how many it takes
 LAST = r"^.*[/#:]([^/#:]+)[/#:]*$"
 BREAKS = r" *[\t\n\v\f\r\x{85}\x{2028}\x{2029}][ \t\n\v\f\r\x{85}\x{2028}\x{2029}]*"

@@ -1,0 +1,45 @@
+"""Tutorials are true: their files are written, their commands run, and what they print is what the page shows."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TUTORIALS = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.md"))
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def shows(expected: str, said: str) -> bool:
+    """Whether they are equal but for white space; `...` stands for anything."""
+    parts = (re.escape(" ".join(part.split())) for part in expected.split("..."))
+    return re.fullmatch(r"\s*.*\s*".join(parts), " ".join(said.split()), re.DOTALL) is not None
+
+
+def test_what_is_shown_has_to_be_said() -> None:
+    assert shows("... 8 links\n...\nend\n", "8 links  found\nend")
+    assert shows("", "\n")
+    assert not shows("8 links", "8 links found")
+    assert not shows("...9 links...", "8 links found")
+    assert not shows("a...b", "b a")
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_what_a_tutorial_shows_happens(page: Path, tmp_path: Path) -> None:
+    around = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "80"}
+    commands = 0
+    for kind, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title:
+            (tmp_path / title).write_text(text, encoding="utf-8")
+        if kind != "console":
+            continue
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+            done = subprocess.run(
+                command, shell=True, cwd=tmp_path, env=around, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+            assert shows(expected, done.stdout), f"{command}\n{done.stdout}"
+            commands += 1
+    assert commands

@@ -7,7 +7,7 @@ import math
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,9 +27,11 @@ from emea.cli._options import (
     numbers,
 )
 from emea.cli._reading import ReadingOptions
-from emea.errors import SettingsError
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
+
+if TYPE_CHECKING:
+    from emea.reproduce import Made
 
 ITEMS = [name.replace("_", "-") for name in plugins.built_in("reproduce")]
 
@@ -180,10 +182,7 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     emea reproduce table1 --data dbp15k/zh_en --ratios 0.05,0.3 --splits 0 --device cuda
     """
     shares, chosen_splits = numbers("--ratios", ratios, float), numbers("--splits", splits, int)
-    if encoders and "fig4" not in names:
-        raise SettingsError(f"--encoder is for fig4, found {', '.join(names)}")
 
-    from emea.cli import _show
     from emea.cli._console import say
     from emea.cli._options import decided
     from emea.cli._progress import cells_progress
@@ -208,7 +207,14 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
         say(f"interrupted; the runs in {folder} are kept, and the same command continues with the others")
         raise typer.Exit(130) from None
     if not quiet:
-        for page, paths in made.pages:
-            _show.show_page(page, paths)
-        if made.missing:
-            say(f"{made.missing:,} runs are not measured yet; the same command continues with them")
+        _show_pages(made)
+
+
+def _show_pages(made: Made) -> None:
+    from emea.cli._console import say
+    from emea.cli._show import show_page
+
+    for page, paths in made.pages:
+        show_page(page, paths)
+    if made.missing:
+        say(f"{made.missing:,} runs are not measured yet; the same command continues with them")

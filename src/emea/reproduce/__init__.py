@@ -48,6 +48,8 @@ def reproduce(
 
     `begin` gets each cell, its number and how many there are; `watch` gets the rounds.
     """
+    if plan.encoders and "fig4" not in names:
+        raise SettingsError(f"--encoder is for fig4, found {', '.join(names)}")
     chosen, measured = {name: item(name) for name in names}, Measured(plan)
     for name, one in chosen.items():
         if one.ratios is not None and not {*one.ratios} & {*plan.ratios}:

@@ -11,7 +11,8 @@ from emea import plugins
 from emea.cli import _is_of_the_user, main
 from emea.contracts import Encoder
 from emea.errors import SettingsError
-from emea.formats import read_graph
+from emea.formats import read_benchmark, read_graph
+from tiny_benchmark import write_benchmark
 
 MODULE = """
 import torch
@@ -150,12 +151,19 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.2\n")
     (about / "entry_points.txt").write_text(
         "[emea.encoders]\nmy_model = mine:MyModel\nrrea = mine:MyModel\n\n[emea.rules]\nmy_rule = mine:MyRule\n\n"
-        "[emea.formats]\npipes = mine:Pipes\n"
+        "[emea.formats]\npipes = mine:Pipes\nfolders = mine:Folders\n"
     )
     pipes = """
 import emea
 import pyarrow as pa
-from emea.contracts import PLAIN, GraphReader
+from emea.contracts import PLAIN, GraphReader, TaskReader
+
+class Folders(TaskReader):
+    description = "every folder"
+
+    def detect(self, folder): return "everything"
+
+    def read_task(self, folder, choice): raise AssertionError("not asked for")
 
 class Pipes(GraphReader):
     description = "triples between pipes"
@@ -187,9 +195,25 @@ def test_a_package_does_not_replace_what_is_built_in(package: Path) -> None:
     (package / "c.pipes").write_text("x|r|y\ny|r|z\n")
     assert len(read_graph(package / "c.pipes").entities) == 3
     assert len(read_graph(package / "a.tsv").relations) == 3, "the package has this suffix, too"
+    assert len(read_benchmark(write_benchmark(package / "zh_en"), ratio=0.3)[0].seeds), "the package reads every folder"
 
 
 def test_a_package_that_cannot_be_imported_is_named(package: Path) -> None:
     (package / "site" / "mine.py").write_text("import no_such_package\n")
-    with pytest.raises(SettingsError, match="encoder 'mine:MyModel' cannot be imported: No module named 'no_such"):
+    with pytest.raises(
+        SettingsError, match="encoder 'my_model' of the package mine cannot be imported: No module named"
+    ):
         plugins.find("encoders", "my_model", Encoder)
+    assert read_graph(package / "a.tsv"), "built-in formats do not need it"
+
+
+def test_what_is_announced_has_to_be_a_class(package: Path) -> None:
+    points = next((package / "site").glob("*.dist-info")) / "entry_points.txt"
+    points.write_text("[emea.encoders]\nmodule = mine\nmissing = mine:Nothing\nwrong = mine:MyRule\n")
+    plugins.announced.cache_clear()
+    with pytest.raises(SettingsError, match="'module' is not a valid encoder"):
+        plugins.find("encoders", "module", Encoder)
+    with pytest.raises(SettingsError, match=r"encoder 'missing' of the package mine cannot be imported: .*Nothing"):
+        plugins.find("encoders", "missing", Encoder)
+    with pytest.raises(SettingsError, match="'wrong' is not a valid encoder"):
+        plugins.find("encoders", "wrong", Encoder)

@@ -12,6 +12,7 @@ from emea.data import Embeddings, Graph, Links, Task
 from emea.encoders import propagation
 from emea.encoders.propagation import Propagation, PropagationSettings
 from emea.kernels.joins import Edges
+from emea.presets import PLAIN
 
 CLOSE = 2e-6  # single precision
 CPU = torch.device("cpu")
@@ -160,15 +161,15 @@ def slow_embeddings(
 @pytest.mark.parametrize(
     "settings",
     [
-        PropagationSettings(dimension=8, depth=1, paths=0),
-        PropagationSettings(dimension=8, depth=3, paths=0),
-        PropagationSettings(dimension=8, depth=1, paths=5, path_weight=0.7),
-        PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5),
+        PropagationSettings(dimension=8, depth=1, paths=0, **PLAIN),
+        PropagationSettings(dimension=8, depth=3, paths=0, **PLAIN),
+        PropagationSettings(dimension=8, depth=1, paths=5, path_weight=0.7, **PLAIN),
+        PropagationSettings(dimension=9, depth=2, paths=12, path_weight=1.5, **PLAIN),
         PropagationSettings(dimension=8, depth=3, paths=0, **ALL),
         PropagationSettings(dimension=9, depth=2, paths=12, **ALL),
-        PropagationSettings(dimension=9, depth=2, paths=12, shared=True),
-        PropagationSettings(dimension=9, depth=1, paths=12, far=0.3),
-        PropagationSettings(dimension=9, depth=2, paths=12, forget=True),
+        PropagationSettings(dimension=9, depth=2, paths=12, **PLAIN | {"shared": True}),
+        PropagationSettings(dimension=9, depth=1, paths=12, **PLAIN | {"far": 0.3}),
+        PropagationSettings(dimension=9, depth=2, paths=12, **PLAIN | {"forget": True}),
     ],
     ids=str,
 )

@@ -22,12 +22,12 @@ PACKAGE = Path(__file__).parent
 
 
 def names(kind: str) -> list[str]:
-    """The plug-ins of a kind: those that installed packages announce, and those that come with this one, by file name.
+    """The plug-ins of a kind: those that come with this package, by file name, and those that others announce.
 
     >>> names("rules")
     ['avoid_conflict', 'disagreement', 'paris']
     """
-    return [*announced(kind), *built_in(kind)]
+    return [*built_in(kind), *announced(kind)]
 
 
 def built_in(kind: str) -> list[str]:
@@ -62,7 +62,7 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     module_name, _, class_name = name.partition(":")
     if not class_name and "." not in name and name not in built_in(kind):
         if name in announced(kind):
-            return find(kind, announced(kind)[name].value, contract)
+            return _checked(_loaded(kind, announced(kind)[name]), kind, name, contract)
         close = get_close_matches(name, names(kind), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise SettingsError(f"unknown {kind[:-1]} '{name}'; known are {', '.join(names(kind))}, or module:Class{hint}")
@@ -75,6 +75,21 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     if class_name and not hasattr(module, class_name):
         raise SettingsError(f"unknown {kind[:-1]} '{name}': {module_name} has no {class_name}")
     found = getattr(module, class_name) if class_name else _public_class(module, contract)
+    return _checked(found, kind, name, contract)
+
+
+def _loaded(kind: str, point: EntryPoint) -> object:
+    """What an entry point names; unlike module:Class, nothing in the current folder."""
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        package = point.dist.name if point.dist else "unknown"
+        raise SettingsError(
+            f"{kind[:-1]} '{point.name}' of the package {package} cannot be imported: {error}"
+        ) from error
+
+
+def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     if not (inspect.isclass(found) and issubclass(found, contract)):
         raise SettingsError(
             f"'{name}' is not a valid {kind[:-1]}: expected a subclass of emea.contracts.{contract.__name__}"

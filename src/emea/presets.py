@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-PLAIN: dict[str, Any] = {"shared": False, "forget": False, "far": 1.0}  # propagation as published
+PLAIN: dict[str, Any] = {"shared": False, "forget": False, "far": 1.0}  # nothing that LightEA lacks
 
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},

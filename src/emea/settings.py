@@ -135,10 +135,11 @@ class CompatibilitySettings(PluginSettings):
 class EMSettings(PluginSettings):
     """Algorithm 1."""
 
-    encoder: str = Field("propagation", description="a file in encoders/, or module:Class")
+    encoder: str = Field("propagation", description="a name that `emea encoders` lists, or module:Class")
     rules: Names | None = Field(
         None,
-        description="files in rules/ or module:Class, by commas; empty: none; unset: paris, with values disagreement",
+        description="names that `emea rules` lists, or module:Class, by commas; empty: none; unset: paris, and disagreement "
+        "with values",
     )
     rounds: int = Field(15, ge=0, description="rounds after the first fit, at most")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
@@ -175,7 +176,7 @@ class MatchingSettings(PluginSettings):
 class Settings(PluginSettings):
     """Everything that determines a run."""
 
-    method: str = Field(EMEA, description="emea, a file in baselines/, or module:Class")
+    method: str = Field(EMEA, description="emea, a name that `emea baselines` lists, or module:Class")
     seed: int = Field(0, ge=0, description="seed of every random draw")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
     evidence: EvidenceSettings = EvidenceSettings()

@@ -54,8 +54,26 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
 
 @pytest.mark.parametrize("called", ["company_name", "companyName", "http://ex.org/company-name", "Company name"])
 def test_attributes_that_end_like_a_name(called: str) -> None:
-    graph = described("ab", ("a", called, "Miller", ""), ("b", called, "Smith", ""), ("b", "label", "Smith & Co", ""))
-    assert labels(graph).to_pylist() == ["Miller", "Smith & Co"]
+    names, streets = ["Miller", "Smith", "Café 24", "Fisher", "Baker"], ["Mill Lane", "Market", "Quay", "Hill", "Lane"]
+    rows = [
+        (e, a, value, "")
+        for a, row in ((called, names), ("street", streets))
+        for e, value in zip("abcde", row, strict=True)
+    ]
+    assert labels(described("abcde", *rows)).to_pylist() == names
+    also = described("abcde", *rows, ("b", "label", "Smith & Co", ""))
+    assert labels(also).to_pylist() == [None, "Smith & Co", None, None, None], "what is called a label is one"
+
+
+def test_names_of_other_things_are_no_labels() -> None:
+    firms, streets = ["Miller", "Smith", "Fisher", "Baker", "Wood"], ["Mill Lane"] * 3 + ["Quay Street"] * 2
+    rows = [(e, "street_name", value, "") for e, value in zip("abcde", streets, strict=True)]
+    assert labels(described("abcde", *rows)).to_pylist() == [None] * 5
+    rows += [(e, "firm", value, "") for e, value in zip("abcde", firms, strict=True)]
+    assert labels(described("abcde", *rows)).to_pylist() == firms
+    keywords = [("a", "keyword", f"word{'x' * number}", "") for number in range(8)]
+    others = [(e, "year", "1990", "") for e in "abcde"]
+    assert labels(described("abcde", *keywords, *others)).to_pylist() == [None] * 5, "one entity has them all"
 
 
 def test_without_any_name_what_looks_most_like_one() -> None:

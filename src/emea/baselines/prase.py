@@ -20,7 +20,7 @@ from emea.settings import SimilaritySettings, plugin_settings
 class PRASESettings(PluginSettings):
     """The encoder, and how often it and PARIS take turns."""
 
-    encoder: str = Field("rrea", description="a file in encoders/, or module:Class")
+    encoder: str = Field("rrea", description="a name that `emea encoders` lists, or module:Class")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of the encoder")
     turns: int = Field(2, ge=0, description="turns of the encoder, each followed by one of PARIS")
     theta: float = Field(

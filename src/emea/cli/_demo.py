@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from emea.method.rounds import Outcome
 
 DEMO = Path("demo-run")  # is overwritten without asking
-ROUNDS = "em.rounds=2"  # as good as the usual ones on these graphs, in half the time
+ROUNDS = "em.rounds=2"  # as good as the default on these graphs, and sooner
 SHOWN, DOUBTFUL = 10, 3  # links
 SURE = 0.9  # confidence of the links shown as examples
 LONGEST = 28  # characters of a name shown as an example

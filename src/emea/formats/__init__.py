@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import pyarrow as pa
 import torch
 
-from emea import plugins
 from emea.contracts import (
     PLAIN,
     Choice,
-    Format,
     GraphReader,
     GraphServer,
     GraphWriter,
@@ -30,6 +27,7 @@ from emea.formats._decided import decided_in, read_database
 from emea.formats._files import is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
+from emea.formats._lookup import every_format, first_with, graph_format, pair_format
 from emea.formats._pairs import (
     MANY_TO_MANY,
     ONE_TO_ONE,
@@ -43,8 +41,6 @@ from emea.formats._pairs import (
 from emea.formats._selection import SELECTING, select
 from emea.verdicts import DATABASE
 
-GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
-PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
 
 
@@ -77,13 +73,13 @@ def location(place: object) -> str | Path:
 def graph_source(place: str | Path) -> GraphReader | GraphServer:
     """The format of what lies at a place."""
     if isinstance(place, Path):
-        return Folder() if is_folder(place) else _graph_format(place, GraphReader)
+        return Folder() if is_folder(place) else graph_format(place, GraphReader)
     scheme = place.partition("://")[0].lower()
-    known = {each: server for server in _formats() if isinstance(server, GraphServer) for each in server.schemes}
-    if scheme not in known:
+    server, known = first_with(GraphServer, lambda each: each.schemes, scheme)
+    if server is None:
         listed = ", ".join(sorted(known))
         raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {listed}")
-    return known[scheme]
+    return server
 
 
 def _refuse_idle(reading: Reading, source: GraphReader | GraphServer, place: str | Path) -> None:
@@ -155,7 +151,7 @@ def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, Path]:
 
 def read_pair_names(path: Path) -> pa.Table:
     """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
-    return _pair_format(path, PairReader).read_pairs(path)
+    return pair_format(path, PairReader).read_pairs(path)
 
 
 def convert(
@@ -171,14 +167,14 @@ def convert(
         raise InputError(f"{target} is the file to read, expected another one to write")
     path = place if isinstance(place, Path) and not is_folder(place) else None
     if path is None or (kind or ("graph" if reading.chosen or not _holds_pairs(path) else "pairs")) == "graph":
-        writer = _graph_format(target, GraphWriter)
+        writer = graph_format(target, GraphWriter)
         found = read_graph(place, reading)
         writer.write_graph(found, target)
         summary = f"{len(found.triples):,} triples and {found.literals.num_rows:,} literals written to {target}"
         return "\n".join([*found.notes, summary])
     if reading.chosen:
         raise SettingsError(f"found --{next(iter(reading.chosen)).replace('_', '-')} for pairs, expected a graph")
-    pair_writer = _pair_format(target, PairWriter)
+    pair_writer = pair_format(target, PairWriter)
     pairs = read_pair_names(path)
     pair_writer.write_pairs(pairs, target)
     excluded = int(is_excluded(pairs).sum())
@@ -193,10 +189,9 @@ def convert(
 
 def _holds_pairs(path: Path) -> bool:
     """Whether a file holds pairs."""
-    formats = list(_formats())
-    of_pairs = any(suffix(path) in each.pair_suffixes for each in formats if isinstance(each, PairReader))
-    of_graphs = any(suffix(path) in each.suffixes for each in formats if isinstance(each, GraphReader))
-    return of_pairs and (not of_graphs or _pair_format(path, PairReader).holds_pairs(path))
+    of_pairs, _ = first_with(PairReader, lambda each: each.pair_suffixes, suffix(path))
+    of_graphs, _ = first_with(GraphReader, lambda each: each.suffixes, suffix(path))
+    return of_pairs is not None and (of_graphs is None or of_pairs.holds_pairs(path))
 
 
 def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str]:
@@ -207,7 +202,7 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
         raise SettingsError(f"found the ratio {choice.ratio}, expected a number from 0 to 1")
     if not folder.is_dir():
         raise InputError(f"{folder} {'is a file' if folder.exists() else 'does not exist'}; expected a folder")
-    readers = [reader for reader in _formats() if isinstance(reader, TaskReader)]
+    readers = [reader for reader in every_format() if isinstance(reader, TaskReader)]
     for reader in readers:
         detected = reader.detect(folder)
         if detected is not None:
@@ -264,29 +259,3 @@ def _pairs(given: Any, name: str) -> tuple[pa.Table, Path]:
     if isinstance(given, str | Path):
         return read_pair_names(Path(given)), Path(given)
     return pair_names(given, name), Path(name)
-
-
-def _formats() -> Iterator[Format]:
-    """The formats: those of other packages first, so that they do not replace built-in ones."""
-    return (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
-
-
-def _graph_format(path: Path, contract: type[GraphFormat]) -> GraphFormat:
-    """The format that reads or writes graphs in files with this suffix."""
-    known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.suffixes}
-    if suffix(path) not in known:
-        raise _unknown_suffix(path, "a graph", known)
-    return known[suffix(path)]
-
-
-def _pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
-    """The format that reads or writes pairs in files with this suffix."""
-    known = {ending: each for each in _formats() if isinstance(each, contract) for ending in each.pair_suffixes}
-    if suffix(path) not in known:
-        raise _unknown_suffix(path, "pairs", known)
-    return known[suffix(path)]
-
-
-def _unknown_suffix(path: Path, what: str, known: Iterable[str]) -> InputError:
-    listed = ", ".join(sorted(ending or "no suffix" for ending in known))
-    return InputError(f"{path}: found the suffix '{suffix(path)}', expected one for {what}: {listed} (also with .gz)")

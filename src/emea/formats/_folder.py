@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from emea import plugins
-from emea.contracts import PLAIN, Format, Reading
+from emea.contracts import PLAIN, Reading
 from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._files import suffix
+from emea.formats._lookup import every_format
 from emea.formats._wide import TableReader, rows_graph
 
 DESCRIBING = ".json"  # beside tables, such a file is about them
@@ -27,7 +27,7 @@ class Folder(TableReader):
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables in all files of a folder."""
-        readers = (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
+        readers = [*every_format()][::-1]  # built-in ones come last, and win
         known = {ending: each for each in readers if isinstance(each, TableReader) for ending in each.suffixes}
         found: dict[str, pa.Table] = {}
         del known[DESCRIBING]

@@ -26,8 +26,10 @@ LAST_PARTS = ("label", "preflabel", "name", "title")  # of other attributes that
 TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
-HELD, DISTINCT = 0.5, 0.8  # share of entities that have what seems to name them, and of its values that differ
-LONGEST = 80  # characters of most names
+# An attribute that is not called a name seems to be one if so many entities have it, nearly each another value, which
+# is short and has letters, but neither digits nor signs of addresses.
+HELD, DISTINCT, LETTERED = 0.5, 0.8, 0.5
+LONGEST = 80  # characters
 JUDGED, FEWEST = 1000, 5  # values by which attributes are judged, and how many it takes
 LAST = r"^.*[/#:]([^/#:]+)[/#:]*$"
 BREAKS = r" *[\t\n\v\f\r\x{85}\x{2028}\x{2029}][ \t\n\v\f\r\x{85}\x{2028}\x{2029}]*"
@@ -116,35 +118,36 @@ def one_line(texts: pa.Array) -> pa.Array:
 
 
 def _naming(graph: Graph) -> np.ndarray:
-    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. If none is called like a
-    name, the one whose values look most like names does."""
+    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. If none is called a name,
+    one that ends like it (companyName, company_name) or any other does whose values look most like names."""
     last = last_parts(graph.attributes)
-    words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")  # companyName, company_name
     known, parts = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
-    exact = pc.index_in(graph.attributes, known)
     part = pc.index_in(pc.utf8_lower(last), parts)
-    word = pc.index_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), parts)
-    ranks = pc.coalesce(exact, pc.add(part, len(known)), pc.add(word, len(known) + len(parts)))
+    ranks = pc.coalesce(pc.index_in(graph.attributes, known), pc.add(part, len(known)))
     result: np.ndarray = ranks.fill_null(-1).to_numpy().astype(np.int64)
-    if (result < 0).all() and (told := _telling(graph)) is not None:
+    if (result < 0).all() and len(result):
+        words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")
+        word = pc.is_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), parts)
+        told = _most_like_names(graph, word.to_numpy(zero_copy_only=False))
         result[told] = 0
     return result
 
 
-def _telling(graph: Graph) -> int | None:
-    """The attribute whose values look most like names: most entities have it, nearly each another value, and letters
-    make most of it; None if there is no such attribute."""
-    attribute = graph.literals["attribute"].to_numpy()
-    count = np.bincount(attribute, minlength=len(graph.attributes))
-    holders = len(unique_numbers(graph.literals["entity"].to_numpy()))
-    best, told = 0.5, None
-    for number in np.flatnonzero(count >= max(FEWEST, HELD * holders)):
+def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
+    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any; none if
+    there is no such attribute, or too little to tell."""
+    attribute, entity = (graph.literals[name].to_numpy() for name in ("attribute", "entity"))
+    held = unique_numbers(attribute * max(1, len(graph.entities)) + entity) // max(1, len(graph.entities))
+    holders = np.bincount(held, minlength=len(called))
+    found: list[tuple[bool, float, float, int]] = []
+    for number in np.flatnonzero(holders >= max(FEWEST, HELD * len(unique_numbers(entity)))):
         value = graph.literals["value"].take(pa.array(np.flatnonzero(attribute == number)[:JUDGED]))
         short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
-        if lettered > best and short > HELD and len(pc.unique(value)) >= DISTINCT * len(value):
-            best, told = lettered, int(number)
-    return told
+        distinct = len(pc.unique(value)) / len(value)
+        if min(short, lettered) > LETTERED and distinct >= DISTINCT:
+            found.append((bool(called[number]), lettered, distinct, int(number)))
+    return [max(found)[-1]] if found else []
 
 
 def _language_ranks(column: pa.Array, value: pa.Array, preferred: Sequence[str]) -> np.ndarray:

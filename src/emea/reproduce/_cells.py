@@ -29,7 +29,7 @@ from emea.kernels.devices import machine
 from emea.method.rounds import Round, Step
 from emea.reproduce._first_fits import FirstFits
 from emea.reproduce._hits import POOL, compatibility, round_hits
-from emea.reproduce._identity import digest, of_settings
+from emea.reproduce._identity import digest, of_plugins, of_settings
 from emea.reproduce._packing import packed, unpacked
 from emea.runs.align import Observers, align
 from emea.runs.fingerprint import code_fingerprint
@@ -62,7 +62,7 @@ class Plan:
         words += ["--ratios", ",".join(f"{ratio:g}" for ratio in self.ratios if about is None or ratio in about)]
         words += ["--splits", ",".join(map(str, self.splits))]
         words += [word for preset in self.presets for word in ("--preset", preset)]
-        words += [word for encoder in self.encoders for word in ("--encoder", encoder)]
+        words += [word for encoder in self.encoders if name == "fig4" for word in ("--encoder", encoder)]
         words += [word for change in self.changes for word in ("--set", change)]
         return shlex.join(words)
 
@@ -208,7 +208,9 @@ class Measured:
         files = sorted(
             (path.name, path.stat().st_size) for path in self.plan.sets[cell.data].rglob("*") if path.is_file()
         )
-        return [FORMAT, digest(files), cell.ratio, cell.split, of_settings(self._settings(cell)), cell.system.decoding]
+        settings = self._settings(cell)
+        made = [FORMAT, digest(files), cell.ratio, cell.split, of_settings(settings), cell.system.decoding]
+        return [*made, *of_plugins(settings)]
 
     def runs(self, system: System, data: str, ratio: float | None) -> list[dict[str, Any]]:
         """The records of a system, one for each measured split."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+from pathlib import Path
 from typing import Any
 
-from emea.settings import Settings
+from emea import plugins
+from emea.contracts import Plugin
+from emea.presets import PLAIN
+from emea.settings import EMEA, Settings
 
 # Settings added after the first runs were stored, by stage or plug-in, with the value that means what was done before.
 SINCE: dict[str, dict[str, object]] = {
     "matching": {"cardinality": "one-to-one"},
     "em": {"growth": 0.0},
     "probability": {"discount": False},
-    "propagation": {"shared": False, "forget": False, "far": 1.0},
+    "propagation": PLAIN,
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
     "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }
@@ -31,6 +36,17 @@ def of_settings(settings: Settings) -> str:
             if values.get(stage, {}).get(name) == now:
                 values[stage][name] = then
     return digest(values)
+
+
+def of_plugins(settings: Settings) -> list[str]:
+    """A number for the files of plug-ins from elsewhere, which may change without changing a setting."""
+    if settings.method != EMEA:
+        used = [("baselines", settings.method)]
+    else:
+        used = [("encoders", settings.em.encoder), *(("rules", name) for name in settings.rule_names)]
+    classes = [plugins.find(kind, name, Plugin) for kind, name in used]
+    files = [Path(inspect.getfile(each)) for each in classes if not each.__module__.startswith("emea.")]
+    return [hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]] if files else []
 
 
 def _as_before(name: str, value: Any) -> Any:

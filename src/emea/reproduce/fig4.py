@@ -21,7 +21,7 @@ class Fig4(Item):
     def models(plan: Plan) -> tuple[str, ...]:
         """The paper's, or others, beside RREA."""
         chosen = [model_of(encoder) for encoder in plan.encoders] or [*MODELS]
-        return tuple(model for model in chosen if model != "RREA")
+        return tuple(model for model in dict.fromkeys(chosen) if model != "RREA")
 
     def cells(self, plan: Plan) -> Iterable[Cell]:
         """Each model alone and in the loop, and PARIS."""

@@ -41,9 +41,7 @@ class Table3(Item):
                 quoted = _paper.TABLE_3[name][place] if name in _paper.TABLE_3 and place is not None else ()
                 for column, measure in enumerate(MEASURES[:2]):
                     row[f"{data} {measure}, reported"] = f"{quoted[column]:.3f}" if quoted else ""
-                    row[f"{data} {measure}"] = (
-                        measured.shown(here[name], data, *self.ratios, measure) if name in here else ""
-                    )
+                    row[f"{data} {measure}"] = measured.shown(here[name], data, *self.ratios, measure)
             rows.append(row)
         return Page("table3", self.title, ABOUT.replace(REPORTED, QUOTED), rows)
 

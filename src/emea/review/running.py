@@ -37,7 +37,7 @@ class NextRun:
             self._lines.clear()
             self._out = str(out)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "emea", "align", *map(str, given)],
+                [sys.executable, "-P", "-m", "emea", "align", *map(str, given)],
                 env={**_environment(), "PYTHONUNBUFFERED": "1"},  # the page shows what it says as it says it
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -138,8 +138,8 @@ class EMSettings(PluginSettings):
     encoder: str = Field("propagation", description="a name that `emea encoders` lists, or module:Class")
     rules: Names | None = Field(
         None,
-        description="names that `emea rules` lists, or module:Class, by commas; empty: none; unset: paris, and disagreement "
-        "with values",
+        description="names that `emea rules` lists, or module:Class, by commas; empty: none; unset: paris, and "
+        "disagreement with values",
     )
     rounds: int = Field(15, ge=0, description="rounds after the first fit, at most")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(

@@ -338,7 +338,7 @@ def test_the_next_run_is_started_and_watched(serving: Serving, person: Person, m
         time.sleep(0.02)
     assert told["state"] == "done"
     assert told["lines"] == [
-        f"-m emea align --config {serving.desk.folder.resolve()}/settings.toml "
+        f"-P -m emea align --config {serving.desk.folder.resolve()}/settings.toml "
         f"--decisions {serving.desk.folder.resolve()} --out {serving.desk.folder.resolve()}-2"
     ]
 

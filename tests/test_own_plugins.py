@@ -205,6 +205,7 @@ def test_a_package_that_cannot_be_imported_is_named(package: Path) -> None:
     ):
         plugins.find("encoders", "my_model", Encoder)
     assert read_graph(package / "a.tsv"), "built-in formats do not need it"
+    assert read_benchmark(write_benchmark(package / "zh_en"), ratio=0.3), "nor do benchmarks"
 
 
 def test_what_is_announced_has_to_be_a_class(package: Path) -> None:

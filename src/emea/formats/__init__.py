@@ -202,14 +202,15 @@ def read_task(folder: Path, choice: Choice) -> tuple[Task, Reference | None, str
         raise SettingsError(f"found the ratio {choice.ratio}, expected a number from 0 to 1")
     if not folder.is_dir():
         raise InputError(f"{folder} {'is a file' if folder.exists() else 'does not exist'}; expected a folder")
-    readers = [reader for reader in every_format() if isinstance(reader, TaskReader)]
-    for reader in readers:
-        detected = reader.detect(folder)
-        if detected is not None:
-            task, reference = reader.read_task(folder, choice)
-            return replace(task, benchmark=True), reference, detected
-    known = "; ".join(reader.description for reader in readers)
-    raise InputError(f"{folder}: found no known layout, expected one of: {known}")
+    known: list[str] = []
+    for reader in every_format():
+        if isinstance(reader, TaskReader):
+            known.append(reader.description)
+            detected = reader.detect(folder)
+            if detected is not None:
+                task, reference = reader.read_task(folder, choice)
+                return replace(task, benchmark=True), reference, detected
+    raise InputError(f"{folder}: found no known layout, expected one of: {'; '.join(known)}")
 
 
 def read(

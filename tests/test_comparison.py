@@ -11,7 +11,7 @@ from emea.evidence import joins
 from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.similarity import DIFFERENT, MEASURED, OTHER_NUMERAL, REORDERED, SCALE, Similarity
-from emea.evidence.values import DAY, NUMBER_FORM, Forms, read_values
+from emea.evidence.values import DAY, NUMBER_FORM, Forms, Values, read_values
 from emea.settings import EvidenceSettings
 
 NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
@@ -163,3 +163,23 @@ def test_pairs_that_alone_share_a_value(sides: tuple[Description, Description]) 
         expected |= fitting if len(fitting) == 1 else set()
     assert found == expected
     assert {(i, i) for i in range(40)} <= {tuple(pair) for pair in joins.joined(first, second, (40, 40)).tolist()}
+
+
+def called(first: str, others: str) -> Values:
+    """The values of twelve Millers; the first two have a word of their own."""
+    own = [first if place < 2 else f"{others}{chr(97 + place) * 4}" for place in range(12)]
+    return described({f"{others}{place:02}": {"name": f"miller {word}"} for place, word in enumerate(own)}).values
+
+
+def test_pairs_by_words_that_too_many_share_are_left_out() -> None:
+    first, second = called("quentin", "p"), called("rolf", "s")
+    assert len(joins.joined(first, second, (30, 30))) == 144  # the one word that they share makes all equal
+    assert len(joins.joined(first, second, (30, 30), 12)) == 144
+    assert len(joins.joined(first, second, (30, 30), 11)) == 0
+
+
+def test_the_better_pairs_of_an_entity_stay_where_ties_for_the_last_place_go() -> None:
+    first, second = called("quentin", "p"), called("q-u-e-n-t-i-n quentin", "s")
+    assert len(joins.joined(first, second, (30, 30))) == 144
+    kept = joins.joined(first, second, (30, 30), 11)
+    assert {tuple(pair) for pair in kept.tolist()} == {(0, 0), (0, 1), (1, 0), (1, 1)}

@@ -12,8 +12,10 @@ from sklearn.isotonic import IsotonicRegression
 import emea
 from emea import Links, Task
 from emea.data import LITERAL_SCHEMA, Graph
-from emea.evidence.descriptions import Description
-from emea.evidence.values import Forms, Values
+from emea.evidence.comparison import Comparison
+from emea.evidence.descriptions import Description, describe
+from emea.evidence.values import Forms, Values, read_values
+from emea.method import sample
 from emea.method.grounds import Steps
 from emea.method.mixture import competing
 from emea.method.profiles import Profiles, Rivals
@@ -300,3 +302,22 @@ def test_pairs_with_the_same_evidence_are_counted_together(fields: int) -> None:
         {(*row, one, two) for row, one, two in zip(levels.tolist(), kind, frequent, strict=True)}
     )
     assert found.sums(weight)[found.of[7]] == pytest.approx(weight[found.of == found.of[7]].sum())
+
+
+def test_a_sample_of_the_pairs_within_a_graph_stands_for_all(
+    registers: tuple[Task, Links], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = registers[0].source
+    settings = load(assignments=["evidence.kind=all"]).evidence
+    side = describe(graph, read_values(graph, settings), settings)
+    fields = Comparison(side, side).fields(np.stack([np.arange(240)] * 2, 1), np.random.default_rng(0)).within(0)
+    few, whole = 500, sample._within(side, fields, np.random.default_rng(1), None, 0)
+    monkeypatch.setattr(sample, "MOST_WITHIN", few)
+    part = sample._within(side, fields, np.random.default_rng(1), None, 0)
+    near = whole.weight == 1
+    assert len(part.levels) == len(whole.levels) - near.sum() + few
+    assert part.weight.sum() == pytest.approx(whole.weight.sum()) == pytest.approx(240 * 239 / 2)
+    every = [sample._within(side, fields, np.random.default_rng(seed), None, 0) for seed in range(30)]
+    for field in np.flatnonzero((whole.levels == 0).any(0)):  # pairs that agree in it
+        share, *shares = (np.average(pairs.levels[:, field] == 0, weights=pairs.weight) for pairs in (whole, *every))
+        assert abs(np.mean(shares) - share) < 3 * np.std(shares) / np.sqrt(len(shares))

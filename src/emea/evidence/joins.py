@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
+from torch import Tensor
 
 from emea.evidence.values import Values
 from emea.kernels.limits import WORD_BLOCK
 from emea.kernels.ranges import blocks, distinct, spread
-from emea.kernels.segments import segment_top
+from emea.kernels.segments import segment_max, segment_top
 from emea.order import unique_numbers
 
 MOST_SHARED = 50  # pairs that one value may join
@@ -19,13 +20,13 @@ MOST_HOLDERS = 200  # entities of a side that have a word which joins
 BEST = 8  # pairs by words, for each source and each target
 
 
-def joined(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
+def joined(first: Values, second: Values, sizes: tuple[int, int], tied: float = np.inf) -> np.ndarray:
     """Distinct pairs that share a value which few have, in whatever order its words are, or many rare words,
-    [pairs, 2]."""
+    [pairs, 2]. If ties would make more than `tied` of the best pairs of an entity by words, the worst are left out."""
     found = [
         _sharing(first, second, (first.forms, second.forms))[:, 1:],
         _sharing(first, second, (first.forms.reordered, second.forms.reordered))[:, 1:],
-        _by_words(first, second, sizes),
+        _by_words(first, second, sizes, tied),
     ]
     return distinct(np.concatenate(found))
 
@@ -52,7 +53,7 @@ def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]]) -
     return np.stack([left[row, 0], left[row, 1], right[place, 1]], 1)
 
 
-def _by_words(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarray:
+def _by_words(first: Values, second: Values, sizes: tuple[int, int], tied: float) -> np.ndarray:
     """The pairs that share the rarest words, the best of each source and of each target."""
     number: dict[str, int] = {}
     holders = [_holders(values, number) for values in (first, second)]
@@ -65,8 +66,9 @@ def _by_words(first: Values, second: Values, sizes: tuple[int, int]) -> np.ndarr
     for (word, entity), size in zip(holders, sizes, strict=True):
         kept = place[word] >= 0
         sides.append(csr_matrix((weight[word[kept]], (entity[kept], place[word[kept]])), (size, len(shared))))
-    found = [_most_shared(*sides)]
-    found.append(found[0][:, ::-1] if second is first else _most_shared(*sides[::-1])[:, ::-1])
+    one, other = sides
+    found = [_most_shared(one, other, tied)]
+    found.append(found[0][:, ::-1] if second is first else _most_shared(other, one, tied)[:, ::-1])
     return distinct(np.concatenate(found))
 
 
@@ -88,7 +90,7 @@ def _holders(values: Values, number: dict[str, int]) -> tuple[np.ndarray, np.nda
     return numbers[index.ravel()], entity[kept]
 
 
-def _most_shared(one: csr_matrix, other: csr_matrix) -> np.ndarray:
+def _most_shared(one: csr_matrix, other: csr_matrix, tied: float) -> np.ndarray:
     """The best pairs of each row of the first with rows of the second, by scalar product, [pairs, 2]."""
     across = other.T.tocsr()
     work = np.bincount(
@@ -98,6 +100,14 @@ def _most_shared(one: csr_matrix, other: csr_matrix) -> np.ndarray:
     for rows in blocks(work, WORD_BLOCK):
         product = (one[rows] @ across).tocoo()
         row = torch.from_numpy(product.row.astype(np.int64))
-        kept = segment_top(row, product.shape[0], torch.from_numpy(product.data), BEST).numpy()
+        kept = _best(row, product.shape[0], torch.from_numpy(product.data), tied).numpy()
         found.append(np.stack([product.row[kept] + rows.start, product.col[kept]], 1).astype(np.int64))
     return np.concatenate(found)
+
+
+def _best(row: Tensor, rows: int, score: Tensor, tied: float) -> Tensor:
+    """Whether a pair is among the best of its row, without the worst of these if they are more than `tied`, [pairs]."""
+    kept = segment_top(row, rows, score, BEST)
+    crowded = torch.bincount(row[kept], minlength=rows) > tied
+    worst = -segment_max(-score[kept].float(), row[kept], rows)
+    return kept & (~crowded[row] | (score.float() > worst[row]))

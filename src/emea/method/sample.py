@@ -21,8 +21,10 @@ from emea.method.mixture import Pairs, Sample
 from emea.method.support import Support
 
 BEST, LEAST = 10, 1e-3  # pairs of an entity that the loop believes most, and at least so much, are judged
+TIED = 32  # pairs of an entity by words up to which ties for the last place are judged: more say nothing of any
 SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
+MOST_WITHIN = 400_000  # pairs of a graph that share rare values or words and are compared: a sample if there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ def consider(
     fits = _fitting(first, second)
     seeds, checked = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.checked))
     single = alone(first.values, second.values, fits)
-    shared = joined(first.values, second.values, (len(first.linkable), width))
+    shared = joined(first.values, second.values, (len(first.linkable), width), TIED)
     pairs = distinct(np.concatenate([every[near.cpu().numpy()], shared, single, seeds, checked]))
     pairs = pairs[first.linkable[pairs[:, 0]] & second.linkable[pairs[:, 1]]]
     key, own = keys_of(pairs, width), keys_of(every, width)
@@ -153,15 +155,17 @@ def _decisions(pairs: np.ndarray, given: Task, competition: Competition) -> np.n
 def _within(
     side: Description, fields: Fields, draw: np.random.Generator, kinds: np.ndarray | None, before: int
 ) -> Pairs:
-    """Pairs of different entities of a graph: all that share rare values or words, and some at random, which stand for
-    all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
+    """Pairs of different entities of a graph: those that share rare values or words, or a sample that stands for them,
+    and some at random, which stand for all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = near[near[:, 0] < near[:, 1]]
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
     other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
     rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
-    weight = np.concatenate([np.ones(len(near)), np.full(len(other), rest / max(1, len(other)))])
+    each = max(1.0, len(near) / MOST_WITHIN)
+    near = near if each == 1 else near[np.sort(draw.choice(len(near), MOST_WITHIN, replace=False))]
+    weight = np.concatenate([np.full(len(near), each), np.full(len(other), rest / max(1, len(other)))])
     pairs = np.concatenate([near, other])
     levels, frequent = Comparison(side, side).levels(pairs, fields)
     kind = side.kind[pairs[:, 0]] + 1

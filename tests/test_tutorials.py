@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-TUTORIALS = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.md"))
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "how-to" / "rule.md"]
+QUICK = {"tables", "thesauri"}  # the others take a minute together
+TUTORIALS = [pytest.param(page, marks=[] if page.stem in QUICK else pytest.mark.slow, id=page.stem) for page in PAGES]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +30,7 @@ def test_what_is_shown_has_to_be_said() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="tutorials are for a POSIX shell")
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", TUTORIALS)
 def test_what_a_tutorial_shows_happens(page: Path, tmp_path: Path) -> None:
     around = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
     commands = 0

@@ -43,7 +43,7 @@ def select(graph: Graph, reading: Reading, place: str | Path) -> Graph:
     """The graph, with only some of its entities to be linked: those that were chosen, or the concepts or classes of a
     vocabulary."""
     chosen = np.ones(len(graph.entities), dtype=bool)
-    held = _held_types(graph)
+    held = held_types(graph)
     if reading.type:
         chosen &= _of_types(graph, held, reading.type, place)
     if reading.exclude_type:
@@ -73,7 +73,7 @@ def expanded(name: str) -> str:
     return PREFIXES[prefix] + rest if colon and prefix in PREFIXES and not rest.startswith("//") else name
 
 
-def _held_types(graph: Graph) -> np.ndarray:
+def held_types(graph: Graph) -> np.ndarray:
     """Entities and their types, [rows, 2]."""
     relation = pc.index(graph.relations, TYPE).as_py()
     triples = graph.triples.numpy()

@@ -1,4 +1,4 @@
-"""RDF: graphs in N-Triples, N-Quads, Turtle, TriG, N3, JSON-LD and RDF/XML, pairs as owl:sameAs."""
+"""RDF: graphs in N-Triples, N-Quads, Turtle, TriG, N3, JSON-LD and RDF/XML, pairs as owl:sameAs and the like."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
@@ -13,14 +14,16 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, seriali
 from emea.contracts import PLAIN, AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError, SettingsError
+from emea.formats._equality import stated
 from emea.formats._files import suffix, writing
 from emea.formats._ntriples import check_iris
 from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded, is_unmatched
 from emea.formats._quads import SYNTAX, open_quads
 from emea.formats._rdfxml import write_rdf_xml
+from emea.formats._selection import expanded
 from emea.formats._statements import DATASETS, read_statements
 from emea.formats._triples import ENTITY, row_blocks
-from emea.formats._writing import alignment_pairs
+from emea.formats._writing import alignment_pairs, sort_by_name
 
 
 class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
@@ -68,20 +71,21 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return columns.build(path, f"triples with {EQUAL[0]}")
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
-        """Write one triple per pair: owl:sameAs, or owl:differentFrom if the pair is excluded; entities without
-        counterpart cannot be written."""
+        """Write one triple per pair: its predicate, owl:sameAs if it has none, or owl:differentFrom if the pair is
+        excluded; entities without counterpart cannot be written."""
         pairs = pairs.filter(pa.array(~is_unmatched(pairs)))
         if suffix(path) == ".nt" and (lines := _plain_lines(pairs)) is not None:
             with writing(path) as file:
                 file.write(lines)
             return
-        relations = [NamedNode(DIFFERENT if excluded else EQUAL[0]) for excluded in is_excluded(pairs).tolist()]
+        relations = map(NamedNode, _relations(pairs).to_pylist())
         rows = zip(pairs["source"].to_pylist(), relations, pairs["target"].to_pylist(), strict=True)
         self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write one owl:sameAs triple per link."""
-        self.write_pairs(alignment_pairs(alignment, task), path)
+        """Write one triple per link: owl:sameAs, skos:exactMatch between concepts, owl:equivalentClass between classes."""
+        predicates = stated(sort_by_name(alignment), task)
+        self.write_pairs(alignment_pairs(alignment, task).append_column("predicate", predicates), path)
 
     def _write(self, triples: Iterator[Triple], path: Path) -> None:
         syntax = SYNTAX[suffix(path)]
@@ -106,10 +110,19 @@ def _plain_lines(pairs: pa.Table) -> pa.Buffer | bytes | None:
         check_iris(source, target)
     except ValueError:
         return None
-    relation = pc.if_else(pa.array(is_excluded(pairs)), f"> <{DIFFERENT}> <", f"> <{EQUAL[0]}> <")
-    before, after, nothing = (pa.scalar(text, pa.large_string()) for text in ("<", "> .\n", ""))
-    lines = pc.binary_join_element_wise(before, source, relation.cast(pa.large_string()), target, after, nothing)
+    before, between, after, nothing = (pa.scalar(text, pa.large_string()) for text in ("<", "> <", "> .\n", ""))
+    lines = pc.binary_join_element_wise(before, source, between, _relations(pairs), between, target, after, nothing)
     return lines.buffers()[2] if len(lines) else b""
+
+
+def _relations(pairs: pa.Table) -> pa.Array:
+    """The relation that states each pair, [pairs]."""
+    same = pa.array([EQUAL[0]], pa.large_string()).take(pa.array(np.zeros(pairs.num_rows, np.int64)))
+    if "predicate" in pairs.column_names:
+        known = pc.unique(pairs["predicate"])
+        full = pa.array([expanded(each) for each in known.to_pylist()], pa.large_string())
+        same = full.take(pc.index_in(pairs["predicate"].combine_chunks(), known))
+    return pc.if_else(pa.array(is_excluded(pairs)), pa.scalar(DIFFERENT, pa.large_string()), same)
 
 
 def _check_choices(path: Path, reading: Reading) -> None:

@@ -19,11 +19,12 @@ from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import SettingsError
 from emea.formats._curies import lengthen, not_recovered, shorten
+from emea.formats._equality import stated
 from emea.formats._files import writing
 from emea.formats._labels import one_line
 from emea.formats._mappings import BUILT_IN, Mappings
 from emea.formats._pairs import DECISION, EQUAL, PairColumns, checked_weight, is_excluded, is_unmatched
-from emea.formats._writing import Column, alignment_table, write_table
+from emea.formats._writing import Column, alignment_table, sort_by_name, write_table
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # whoever publishes the set decides on the terms
 SET_NAMESPACE = "https://emea.example/alignment/"  # a placeholder: whoever publishes the set gives it an id
@@ -47,7 +48,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
     """One row per link, ids as CURIEs with percent-encoded local parts; no date, so that runs are reproducible."""
 
     description: ClassVar[str] = (
-        "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs with confidence, `Not` rows as exclusions"
+        "SSSOM/TSV mapping set (.sssom.tsv): owl:sameAs and the like with confidence, `Not` rows as exclusions"
     )
     pair_suffixes: ClassVar[tuple[str, ...]] = (".sssom.tsv",)
 
@@ -96,6 +97,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
         """Write the metadata of the set and one row per link, sorted by name."""
         table = alignment_table(alignment, task)
+        table = table.append_column("predicate", stated(sort_by_name(alignment), task))
         weight = np.clip(table["confidence"].to_numpy(), 0, 1)
         said: Said = {
             "mapping_justification": ["semapv:CompositeMatching"] * len(weight),

@@ -24,8 +24,8 @@ REPORT = "report.html"
 RESULTS = {  # what a finished run leaves, and what it is
     "alignment.tsv": "the links with confidence",
     "alignment.sssom.tsv": "the same as SSSOM",
-    "alignment.nt": "the same as owl:sameAs",
-    "alignment.ttl": "the same as owl:sameAs in Turtle",
+    "alignment.nt": "the same as RDF: owl:sameAs and the like",
+    "alignment.ttl": "the same as RDF in Turtle",
     "alignment.rdf": "the same as an OAEI alignment",
     "alignment.csv": "the same as CSV",
     "alignment.parquet": "the same as Parquet",

@@ -83,7 +83,7 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         self._write((Triple(_iri(source), same, _iri(target)) for source, same, target in rows), path)
 
     def write_alignment(self, alignment: Alignment, task: Task, path: Path) -> None:
-        """Write one triple per link: owl:sameAs, skos:exactMatch between concepts, owl:equivalentClass between classes."""
+        """Write one triple per link, by the relation made for its entities: owl:sameAs, skos:exactMatch …"""
         predicates = stated(sort_by_name(alignment), task)
         self.write_pairs(alignment_pairs(alignment, task).append_column("predicate", predicates), path)
 

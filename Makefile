@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test types quick-tests test-slow test-all check bench docs results fuzz format clean
+.PHONY: demo test types quick-tests test-slow test-all check bench docs release licences results fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -35,6 +35,14 @@ docs: .venv/installed-dev
 	$(BIN)/python scripts/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+# The wheel and the sdist, checked, in dist/; uploading is left to a person.
+release: .venv/installed-dev
+	$(INSTALL) twine
+	$(BIN)/python scripts/release.py
+
+licences: .venv/installed-dev
+	@$(BIN)/python scripts/licences.py
+
 # The runs on benchmarks behind the tables and figures of README and docs: an hour of a GPU, or several pieces; then the
 # pages. What takes no GPU: scripts/benchmark.py and scripts/no_seeds.py, each ten to twenty minutes on quiet cores.
 results: .venv/installed-dev
@@ -60,4 +68,4 @@ format: .venv/installed-dev
 	touch $@
 
 clean:
-	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-run
+	rm -rf .venv site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-run

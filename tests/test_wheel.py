@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+import licences  # noqa: E402 - scripts
+import release  # noqa: E402
+
 # By name of the distribution:
 MODULES = {"scikit-learn": "sklearn", "pyyaml": "yaml", "tomli-w": "tomli_w", "py-horned-owl": "pyhornedowl"}
 PROGRAM = """
@@ -62,3 +67,35 @@ def test_the_wheel_runs_without_extras(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "demo-run" / "alignment.sssom.tsv").exists()
     assert (tmp_path / "demo-run" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_release_is_the_same_bytes_each_time_and_holds_what_it_should(tmp_path: Path) -> None:
+    first, second = (release.build(tmp_path / name) for name in "ab")
+    assert first == second
+    assert len(first) == 2
+    for path in (tmp_path / "a").iterdir():
+        release.check(path)
+
+
+@pytest.mark.parametrize("wrong", ["tests/test_layers.py", "docs/index.md"])
+def test_a_wheel_with_something_else_in_it_is_refused(wrong: str, tmp_path: Path) -> None:
+    names = ["emea/py.typed", "emea.dist-info/licenses/LICENSE", "emea.dist-info/licenses/NOTICE"]
+    for name, held in {"good": names, "more": [*names, wrong], "less": names[1:]}.items():
+        with zipfile.ZipFile(tmp_path / f"{name}.whl", "w") as wheel:
+            for each in held:
+                wheel.writestr(each, "")
+    release.check(tmp_path / "good.whl")
+    for name in ("more", "less"):
+        with pytest.raises(SystemExit, match=f"{name}.whl"):
+            release.check(tmp_path / f"{name}.whl")
+
+
+def test_every_licence_is_known() -> None:
+    assert {row["what"] for row in licences.shipped()} >= {"emea", "review/static/vendor/preact-11.2.0"}
+    vendored = {path.name for path in (REPOSITORY / "src" / "emea" / "review" / "static" / "vendor").iterdir()}
+    assert vendored <= {row["what"].rpartition("/")[2] for row in licences.shipped()}
+    installed = {row["package"]: row["licence"] for row in licences.installed()}
+    assert {"torch", "numpy", "pyarrow"} <= installed.keys()
+    assert "not declared" not in installed.values()
+    assert not [name for name, licence in installed.items() if re.search(r"\bA?GPL", licence)]

@@ -104,7 +104,8 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             ['encoders."mine:MyModel".spoil=true'],
             "expected rows of length 1 or 0 of the source graph's 40 entities",
         ),
-        (["em.rules=mine:Short"], "rule 'mine:Short' returned [3, 1] factors"),
+        (["em.rules=mine:Short"], "rule 'mine:Short' returned a tensor of shape [3], expected a number for each of"),
+        (["em.rules=mine:MyModel"], "'mine:MyModel' is not a valid rule: expected a subclass of emea.contracts.Rule"),
         (["em.rules=mine:Half"], "rule 'mine:Half' is incomplete; missing: factors_both_ways (emea.contracts)"),
         (
             ["em.encoder=mine:Unfinished"],

@@ -267,8 +267,21 @@ class Lost(Short):
         return torch.full_like(beliefs.forward, torch.nan)
 
 
-@pytest.mark.parametrize("rule", [Short, Wide, Lost])
-def test_a_rule_that_breaks_its_contract_is_named(rule: type[Short]) -> None:
+class Forgetful(Short):
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("rule", "what"),
+    [
+        (Short, r"a tensor of shape \[\d+\], expected a number for each of \d+ pairs"),
+        (Wide, r"a tensor of shape \[\d+, 2\], expected a number for each of \d+ pairs"),
+        (Lost, r"\d+ numbers that are not finite, expected a number for each of \d+ pairs"),
+        (Forgetful, "NoneType, expected a tensor with a number for each of"),
+    ],
+)
+def test_a_rule_that_breaks_its_contract_is_named(rule: type[Short], what: str) -> None:
     name = f"{rule.__module__}:{rule.__name__}"
-    with pytest.raises(PluginError, match=f"rule '{name}' returned"):
+    with pytest.raises(PluginError, match=f"rule '{name}' returned {what}"):
         Case(0, load(assignments=[f"em.rules=paris,{name}"]))

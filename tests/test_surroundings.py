@@ -26,6 +26,19 @@ SHOP = "id,name,city,founded\n" + "".join(
 REGISTER = (
     SHOP.replace("id,name,city,founded", "nr,company,town,year").replace("\nS", "\nR").replace("Müller", "Mueller")
 )
+OFFLINE = """
+import socket, sys
+
+def refuse(*arguments, **named):
+    raise AssertionError("the network was asked for")
+
+for name in ("connect", "connect_ex", "bind", "sendto"):
+    setattr(socket.socket, name, refuse)
+socket.getaddrinfo = socket.create_connection = refuse
+from emea.cli import main
+sys.argv[0] = "emea"
+main()
+"""
 SURROUNDINGS = {
     "C locale, no UTF-8 mode": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     "Latin-1": {"LC_ALL": "en_US.ISO-8859-1", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1:replace"},
@@ -79,3 +92,25 @@ def test_lines_may_end_as_on_windows(usual: dict[str, bytes], tmp_path: Path) ->
     command = [sys.executable, "-m", "emea", "align", "shop.csv", "register.csv", "--out", "run", "--quiet"]
     subprocess.run(command, cwd=folder, check=True)
     assert (folder / "run" / "alignment.tsv").read_bytes() == usual["alignment.tsv"]
+
+
+def test_no_command_asks_for_the_network(tmp_path: Path) -> None:
+    linked(tmp_path / "here", {})
+    commands = [
+        "align shop.csv register.csv --out again",
+        "align shop.csv register.csv --seeds pairs.tsv --preset fast --force --out again",
+        "profile shop.csv register.csv",
+        "explain run S7",
+        "report run --out report.html",
+        "evaluate run --reference pairs.tsv",
+        "merge run --out merged.csv",
+        "convert shop.csv shop.parquet",
+        "decisions run",
+        "doctor",
+    ]
+    (tmp_path / "here" / "pairs.tsv").write_text("source\ttarget\nS6\tR6\nS7\tR7\n", encoding="utf-8")
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-c", OFFLINE, *command.split()], cwd=tmp_path / "here", capture_output=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"

@@ -63,7 +63,8 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     if not class_name and "." not in name and name not in built_in(kind):
         if name in announced(kind):
             return _checked(_loaded(kind, announced(kind)[name]), kind, name, contract)
-        close = get_close_matches(name, names(kind), 1)
+        spelled = name.lower().replace("-", "_")
+        close = [each for each in names(kind) if each.startswith(spelled)] or get_close_matches(spelled, names(kind), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise SettingsError(f"unknown {kind[:-1]} '{name}'; known are {', '.join(names(kind))}, or module:Class{hint}")
     if class_name:
@@ -91,9 +92,8 @@ def _loaded(kind: str, point: EntryPoint) -> object:
 
 def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
     if not (inspect.isclass(found) and issubclass(found, contract)):
-        raise SettingsError(
-            f"'{name}' is not a valid {kind[:-1]}: expected a subclass of emea.contracts.{contract.__name__}"
-        )
+        expected = kind[:-1].capitalize() if contract.__name__ == "Plugin" else contract.__name__
+        raise SettingsError(f"'{name}' is not a valid {kind[:-1]}: expected a subclass of emea.contracts.{expected}")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
         raise SettingsError(f"{kind[:-1]} '{name}' is incomplete; missing: {missing} (emea.contracts)")

@@ -145,10 +145,9 @@ def _list(kind: str, name: str | None) -> None:
         from emea.contracts import Plugin
 
         plugin: type[Plugin[Any]] = plugins.find(kind, name, Plugin)
-        about = (
-            plugins.summary(kind, name) if name in plugins.names(kind) else (plugin.__doc__ or "").partition("\n")[0]
-        )
-        show_fields(f"{kind}.{name}", plugin.Settings, about)
+        about = [] if name in plugins.built_in(kind) else [(plugin.__doc__ or "").partition("\n")[0]]
+        about += [plugins.summary(kind, name)] if name in plugins.names(kind) else []
+        show_fields(f"{kind}.{name}", plugin.Settings, " · ".join(filter(None, about)))
         return
     table = Table(box=None, show_header=False, padding=(0, 2))
     for each in plugins.names(kind):

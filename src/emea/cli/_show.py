@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
 from rich.table import Column, Table
 
 from emea.cli._console import out, warn
@@ -277,7 +278,7 @@ def _duration(seconds: float) -> str:
 
 def show_fields(place: str, model: type[BaseModel], about: str) -> None:
     """The settings of a model: key, default, meaning."""
-    out.print(f"[bold]{place}[/bold]  {about}", highlight=False)
+    out.print(f"[bold]{place}[/bold]  {escape(about)}", highlight=False)
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_column(no_wrap=True)  # to be copied whole
     table.add_column(overflow="fold")

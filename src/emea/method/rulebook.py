@@ -107,11 +107,16 @@ class Rulebook:
 
 def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) -> Tensor:
     """What a rule says about each pair, [pairs, indicators], if it keeps the contract."""
-    values = values.double()
+    count, several = len(beliefs.forward), len(rule.indicators)
+    expected = f"a number for each of {count:,} pairs" + (f" and {several} indicators" if several > 1 else "")
+    if not isinstance(values, Tensor):
+        raise PluginError(f"rule '{name}' returned {type(values).__name__}, expected a tensor with {expected}")
+    found, values = list(values.shape), values.double()
     values = values[:, None] if values.ndim == 1 else values
-    expected = [len(beliefs.forward), len(rule.indicators)]
-    if list(values.shape) != expected or not bool(torch.isfinite(values).all()):
-        raise PluginError(f"rule '{name}' returned {list(values.shape)} factors, expected {expected} finite numbers")
+    if list(values.shape) != [count, several]:
+        raise PluginError(f"rule '{name}' returned a tensor of shape {found}, expected {expected}")
+    if odd := int((~torch.isfinite(values)).sum()):
+        raise PluginError(f"rule '{name}' returned {odd:,} numbers that are not finite, expected {expected}")
     return values
 
 

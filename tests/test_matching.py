@@ -334,7 +334,7 @@ def test_what_a_loop_taught_itself_is_discounted() -> None:
     trials = drawn_trials(500, -0.5, 1.2, seed=1)
     offset, slope = _fit_line(torch.logit(trials[:, 0]), trials[:, 1], STEADY, None).tolist()
     shift, factor = _discount(0.9)
-    assert Calibration(trials, self_taught=0.9).line == pytest.approx((shift + factor * offset, factor * slope))
+    assert Calibration(trials, self_taught=0.9).line[:2] == pytest.approx((shift + factor * offset, factor * slope))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30))
@@ -369,3 +369,14 @@ def test_a_target_precision_keeps_the_surest(confidence: list[float], precision:
     others = [value for value, keep in zip(confidence, found.tolist(), strict=True) if not keep]
     assert not chosen or sum(chosen) / len(chosen) >= precision - 1e-6
     assert not chosen or not others or min(chosen) > max(others)
+
+
+def test_right_decisions_on_sure_links_lift_no_pair_that_nobody_would_link() -> None:
+    checked = column([[0.5 + 0.02 * place, 1.0] for place in range(24)])  # every link that was looked at is right
+    found = Calibration(checked, links=checked[:, 0])
+    low, half, sure = found(column([0.009, 0.5, 0.9])).tolist()
+    assert sure > half > 0.7
+    assert low < 0.1  # below what was tried, nothing but the shift is learned
+    logit = lambda p: float(torch.logit(torch.tensor(p, dtype=torch.float64)))  # noqa: E731
+    assert logit(low) - logit(0.009) == pytest.approx(logit(half) - logit(0.5), abs=1e-9)
+    assert (torch.diff(found(torch.linspace(0.001, 0.999, 500, dtype=torch.float64))) > 0).all()

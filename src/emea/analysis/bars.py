@@ -85,7 +85,7 @@ class LoopBars:
         line, raw = self.grounds.line, self._raw(source, target, members, changed)
         found = np.log(raw.clip(NOTHING)) - np.log1p(-raw.clip(max=1 - 1e-16))
         before = found.clip(-HIGHEST, HIGHEST)
-        after = line[0] + line[1] * before
+        after = line(before)
         most = self.grounds.taught.get((source, target))
         if most is not None:
             after = np.minimum(before, np.log(most) - np.log1p(-most)).clip(-HIGHEST, HIGHEST)

@@ -86,7 +86,7 @@ class JudgedBars:
         chance = chance.clip(SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
         found = np.log(chance) - np.log1p(-chance)
         line = self.judged.line
-        calibrated: np.ndarray = found if line == IDENTITY else (line[0] + line[1] * found).clip(-HIGHEST, HIGHEST)
+        calibrated: np.ndarray = found if line == IDENTITY else line(found).clip(-HIGHEST, HIGHEST)
         return calibrated
 
     def _rivals(self, row: int) -> _Rivals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -15,9 +16,27 @@ from emea.method.compatibility import Factors
 from emea.method.competition import Competition
 from emea.method.probability import Scale
 
-Line = tuple[float, float]  # offset and slope between logits
-IDENTITY: Line = (0.0, 1.0)
+Logits = TypeVar("Logits", np.ndarray, Tensor)
+ANY_LOGIT = -1e9  # lower than any
 SAME_PLACE = 1e-15  # difference of sums that differ by rounding only
+
+
+class Line(NamedTuple):
+    """From logits to calibrated ones: a line from `lowest` on, and below, where nothing was tried, as steep as the
+    identity."""
+
+    offset: float = 0.0
+    slope: float = 1.0
+    lowest: float = ANY_LOGIT
+
+    def __call__(self, logits: Logits) -> Logits:
+        """Of an array or a tensor."""
+        tried = logits.clip(min=self.lowest)
+        calibrated: Logits = self.offset + self.slope * tried + (logits - tried)
+        return calibrated
+
+
+IDENTITY = Line()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from emea.data import Alignment, Counterparts
 from emea.kernels.greedy import greedy
 from emea.kernels.sinkhorn import plan
 from emea.method.competition import Competition
-from emea.method.grounds import Line
+from emea.method.grounds import ANY_LOGIT, Line
 from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
@@ -123,7 +123,8 @@ class Calibration:
     """Confidence → the share of such links that are right, learned from held-out seeds.
 
     logit(calibrated) = offset + slope · logit(confidence); with few trials it stays near the identity, and the slope is
-    never below SMALLEST_SLOPE, so that the order is kept.
+    never below SMALLEST_SLOPE, so that the order is kept. Where somebody chose the trials, the slope is 1 below them:
+    that sure links are right says nothing about pairs that nobody would link.
     """
 
     def __init__(self, trials: Tensor, links: Tensor | None = None, *, self_taught: float = 0.0) -> None:
@@ -139,6 +140,7 @@ class Calibration:
             self.parameters = _fit_line(evidence, right, prior, slope=SMALLEST_SLOPE)
         offset, slope = _discount(self_taught)
         self.parameters = slope * self.parameters + offset * self.parameters.new_tensor([1.0, 0.0])
+        self.lowest = float(evidence.min()) if links is not None and len(evidence) else ANY_LOGIT
 
     @classmethod
     def none(cls) -> Calibration:
@@ -147,17 +149,16 @@ class Calibration:
 
     @property
     def line(self) -> Line:
-        """Offset and slope."""
+        """From logits of confidence to calibrated ones."""
         offset, slope = self.parameters.tolist()
-        return offset, slope
+        return Line(offset, slope, self.lowest)
 
     def __call__(self, confidence: Tensor) -> Tensor:
         """Calibrated confidence, same shape."""
-        offset, slope = self.parameters
-        return torch.sigmoid(offset + slope * _logit(confidence))
+        return torch.sigmoid(self.line(_logit(confidence)))
 
 
-def _discount(self_taught: float) -> Line:
+def _discount(self_taught: float) -> tuple[float, float]:
     """Offset and slope of what is taken from confidence in links that a loop taught itself.
 
     A hidden seed fares better than other entities: the labels around it were found in rounds that knew it. And a link

@@ -19,7 +19,7 @@ from emea.errors import InputError
 from emea.evidence.comparison import Fields
 from emea.formats._files import writing
 from emea.method.competition import Competition
-from emea.method.grounds import Grounds, Judged, Steps
+from emea.method.grounds import Grounds, Judged, Line, Steps
 from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
@@ -177,7 +177,7 @@ def _grounds(tensors: dict[str, Tensor], about: dict[str, Any]) -> Grounds:
         none=(about["none"][0], about["none"][1]),
         say=about["say"],
         competition=Competition(*about["competition"]),
-        line=(about["line"][0], about["line"][1]),
+        line=Line(*about["line"]),
         taught=taught,
         judged=_judged(tensors, about["judged"]) if "judged" in about else None,
     )
@@ -195,7 +195,7 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
         fields=Fields(arrays["fields.source"], arrays["fields.target"], arrays["fields.main"]),
         ceiling=arrays["ceiling"],
         most=arrays["most"],
-        line=(table["line"][0], table["line"][1]),
+        line=Line(*table["line"]),
         things=arrays["things"],
         sources=table["sources"],
         mirrored=table["mirrored"],

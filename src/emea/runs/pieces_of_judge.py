@@ -15,7 +15,7 @@ from emea.analysis.judged_bars import JudgedBars
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.prepared import Prepared
 from emea.evidence.similarity import Similarity
-from emea.method.grounds import Grounds, Judged
+from emea.method.grounds import IDENTITY, Grounds, Judged
 from emea.method.mixture import competing
 from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
@@ -82,6 +82,8 @@ class JudgedPieces(Pieces):
         most, ceiling = float(self.judged.most[row]), float(self.judged.ceiling[row])
         if most < ceiling:
             return f"values say so little that it gets no more than encoder and rules believed: {most:.3f}"
+        if self.judged.line != IDENTITY:
+            return "how often what was decided on turned out right at such a confidence"
         return f"no such link is given more than {ceiling:g}, or less than .0001"
 
     def evidence(self, source: int, target: int) -> Evidence:

@@ -272,3 +272,9 @@ def test_choices_without_effect_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "<a:a> <a:p> <a:b> .", "graph.nt")
     with pytest.raises(SettingsError, match=r"found --id-column for .*graph\.nt, expected none: RDF graphs"):
         read_graph(path, Reading(id_column="id"))
+
+
+def test_an_id_column_without_any_id_is_named(tmp_path: Path) -> None:
+    (tmp_path / "hotels.csv").write_text("ref,name\n,Adlon\n,Ritz\n")
+    with pytest.raises(InputError, match="found no value in the column 'ref', expected the ids of its 2 rows"):
+        read_graph(tmp_path / "hotels.csv", Reading(id_column="ref"))

@@ -126,6 +126,8 @@ def _sheet(
         del columns[key]
     notes.append(f"{shown}: its rows are entities, named by the column '{key}'; --id-column names another")
     lost, repeated = ids.null_count, len(ids) - ids.null_count - len(pc.unique(ids.drop_null()))
+    if lost and lost == len(ids):
+        raise InputError(f"{shown}: found no value in the column '{key}', expected the ids of its {lost:,} rows")
     if lost:
         notes.append(f"{shown}: {lost:,} rows without '{key}' are skipped")
     if repeated:

@@ -18,7 +18,7 @@ from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
 from emea.method.grounds import Steps
 from emea.method.mixture import competing
-from emea.method.profiles import Profiles, Rivals
+from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
 from emea.settings import load
@@ -321,3 +321,23 @@ def test_a_sample_of_the_pairs_within_a_graph_stands_for_all(
     for field in np.flatnonzero((whole.levels == 0).any(0)):  # pairs that agree in it
         share, *shares = (np.average(pairs.levels[:, field] == 0, weights=pairs.weight) for pairs in (whole, *every))
         assert abs(np.mean(shares) - share) < 3 * np.std(shares) / np.sqrt(len(shares))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_levels_that_would_rise_are_pooled(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    matched, unmatched = (draw.dirichlet(np.full(7, 0.4), 3) + 1e-3 for _ in "ab")
+    found = falling(matched, unmatched)
+    for row in range(3):
+        plain = IsotonicRegression(increasing=False).fit(range(7), matched[row] / unmatched[row], unmatched[row])
+        assert np.exp(found[row]) == pytest.approx(plain.predict(range(7)), rel=1e-9)
+
+
+def test_codes_of_a_column_do_not_speak_against_right_pairs() -> None:
+    """Half of the right pairs say the same, the other half "art" and "Fine arts"; nothing lies between."""
+    matched = np.array([[0.5, 1e-4, 1e-4, 1e-4, 0.49, 0.01]])
+    unmatched = np.array([[0.05, 0.001, 0.01, 0.05, 0.2, 0.689]])
+    ratio = falling(matched, unmatched)[0]
+    assert ratio[0] > ratio[4] > 0.5
+    assert ratio[5] < -3.0
+    assert np.minimum.accumulate(np.log(matched / unmatched), 1)[0, 4] < -5.0, "what a level that is rare did before"

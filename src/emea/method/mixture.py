@@ -16,7 +16,7 @@ from scipy.special import logit
 from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
 from emea.method.competition import ONE_TO_ONE, Competition, things
 from emea.method.grounds import Steps
-from emea.method.profiles import Profiles, Rivals
+from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.support import SUPPORT, Support
 
 ITERATIONS = 20  # at most
@@ -182,7 +182,7 @@ class _Mixture:
         for field, depth in enumerate(self.depth):
             level = evidence.levels[:, field]
             matched = self._shares(level, matched_in, evidence.kind, depth, MATCHED_PRIOR)
-            ratio = np.minimum.accumulate(np.log(matched / self.unmatched[field]), 1)
+            ratio = falling(matched, self.unmatched[field])
             self.by_profile[:, field] = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
             level = within.levels[:, field]
             against += np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)

@@ -59,3 +59,19 @@ class Rivals:
         other: np.ndarray = np.empty_like(best)
         other[self._order] = best
         return other
+
+
+def falling(matched: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
+    """The logarithm of how much more frequent each level is among matched pairs, [kinds, levels]. It falls from level
+    to level: where it would rise, levels are pooled (isotonic regression as a minimum of maxima of means). So a level
+    that hardly occurs takes nothing from those below it: "art" and "Fine arts" may be how all right pairs differ."""
+    count = matched.shape[1]
+    sums = [np.pad(np.cumsum(side, 1), ((0, 0), (1, 0))) for side in (matched, unmatched)]
+    result = np.empty_like(matched)
+    for level in range(count):
+        highest = []
+        for first in range(level + 1):
+            above, below = (side[:, level + 1 :] - side[:, first : first + 1] for side in sums)
+            highest.append((above / below).max(1))  # of the means from here to any later level
+        result[:, level] = np.log(np.min(highest, 0))
+    return result

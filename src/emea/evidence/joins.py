@@ -53,7 +53,7 @@ def _sharing(first: Values, second: Values, keys: tuple[list[str], list[str]]) -
     return np.stack([left[row, 0], left[row, 1], right[place, 1]], 1)
 
 
-def _by_words(first: Values, second: Values, sizes: tuple[int, int], tied: float) -> np.ndarray:
+def _by_words(first: Values, second: Values, sizes: tuple[int, int], tied: float = np.inf) -> np.ndarray:
     """The pairs that share the rarest words, the best of each source and of each target."""
     number: dict[str, int] = {}
     holders = [_holders(values, number) for values in (first, second)]

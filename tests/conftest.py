@@ -1,9 +1,11 @@
 """What all tests share."""
 
+import importlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -20,6 +22,13 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
 
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """A script as a module."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "scripts")
+    return importlib.import_module
 
 
 @pytest.fixture(autouse=True, scope="module")

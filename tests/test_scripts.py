@@ -1,7 +1,6 @@
 """The scripts measure into their stores, and the pages in docs are what they make of the runs kept there."""
 
 import argparse
-import importlib
 import json
 import time
 from collections.abc import Callable
@@ -25,13 +24,6 @@ REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
 CELLS = DOCS / "reproduce" / "cells"
 Script = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """A script as a module."""
-    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
-    return importlib.import_module
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,14 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
-sys.path.insert(0, str(REPOSITORY / "scripts"))
-
-import reference  # noqa: E402 - a script
 
 
 def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
@@ -30,9 +29,9 @@ def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["commands", "settings"])
-def test_pages_made_from_the_code_are_of_this_code(page: str) -> None:
+def test_pages_made_from_the_code_are_of_this_code(page: str, script: Callable[[str], ModuleType]) -> None:
     """If this fails: python scripts/reference.py."""
-    assert (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8") == getattr(reference, page)()
+    assert (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8") == getattr(script("reference"), page)()
 
 
 def test_messages_are_as_the_page_quotes_them() -> None:

@@ -5,16 +5,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-sys.path.insert(0, str(REPOSITORY / "scripts"))
-
-import licences  # noqa: E402 - scripts
-import release  # noqa: E402
-
+Script = Callable[[str], ModuleType]
 # By name of the distribution:
 MODULES = {"scikit-learn": "sklearn", "pyyaml": "yaml", "tomli-w": "tomli_w", "py-horned-owl": "pyhornedowl"}
 PROGRAM = """
@@ -70,7 +68,8 @@ def test_the_wheel_runs_without_extras(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_release_is_the_same_bytes_each_time_and_holds_what_it_should(tmp_path: Path) -> None:
+def test_a_release_is_the_same_bytes_each_time_and_holds_what_it_should(tmp_path: Path, script: Script) -> None:
+    release = script("release")
     first, second = (release.build(tmp_path / name) for name in "ab")
     assert first == second
     assert len(first) == 2
@@ -79,7 +78,8 @@ def test_a_release_is_the_same_bytes_each_time_and_holds_what_it_should(tmp_path
 
 
 @pytest.mark.parametrize("wrong", ["tests/test_layers.py", "docs/index.md"])
-def test_a_wheel_with_something_else_in_it_is_refused(wrong: str, tmp_path: Path) -> None:
+def test_a_wheel_with_something_else_in_it_is_refused(wrong: str, tmp_path: Path, script: Script) -> None:
+    release = script("release")
     names = ["emea/py.typed", "emea.dist-info/licenses/LICENSE", "emea.dist-info/licenses/NOTICE"]
     for name, held in {"good": names, "more": [*names, wrong], "less": names[1:]}.items():
         with zipfile.ZipFile(tmp_path / f"{name}.whl", "w") as wheel:
@@ -91,7 +91,8 @@ def test_a_wheel_with_something_else_in_it_is_refused(wrong: str, tmp_path: Path
             release.check(tmp_path / f"{name}.whl")
 
 
-def test_every_licence_is_known() -> None:
+def test_every_licence_is_known(script: Script) -> None:
+    licences = script("licences")
     assert {row["what"] for row in licences.shipped()} >= {"emea", "review/static/vendor/preact-11.2.0"}
     vendored = {path.name for path in (REPOSITORY / "src" / "emea" / "review" / "static" / "vendor").iterdir()}
     assert vendored <= {row["what"].rpartition("/")[2] for row in licences.shipped()}

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Alignment, Graph, Task
-from emea.formats._selection import expanded, held_types
+from emea.formats._selection import TERMS, expanded, held_types
 
 SAME = "owl:sameAs"
 STATED = {  # by the types of both; owl:sameAs would make one individual of two concepts or classes
-    "skos:exactMatch": ("skos:Concept",),
-    "owl:equivalentClass": ("owl:Class", "rdfs:Class"),
+    "skos:exactMatch": TERMS["concepts"],
+    "owl:equivalentClass": TERMS["classes"],
     "owl:equivalentProperty": ("owl:ObjectProperty", "owl:DatatypeProperty", "owl:AnnotationProperty", "rdf:Property"),
 }
 

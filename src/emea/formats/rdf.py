@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
@@ -117,7 +116,7 @@ def _plain_lines(pairs: pa.Table) -> pa.Buffer | bytes | None:
 
 def _relations(pairs: pa.Table) -> pa.Array:
     """The relation that states each pair, [pairs]."""
-    same = pa.array([EQUAL[0]], pa.large_string()).take(pa.array(np.zeros(pairs.num_rows, np.int64)))
+    same = pa.repeat(pa.scalar(EQUAL[0], pa.large_string()), pairs.num_rows)
     if "predicate" in pairs.column_names:
         known = pc.unique(pairs["predicate"])
         full = pa.array([expanded(each) for each in known.to_pylist()], pa.large_string())

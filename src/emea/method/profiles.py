@@ -1,4 +1,4 @@
-"""Pairs with the same evidence, counted together; and the best rival of each pair."""
+"""Pairs with the same evidence, counted together; the best rival of each pair; and what each level of evidence says."""
 
 from __future__ import annotations
 

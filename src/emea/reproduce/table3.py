@@ -56,7 +56,7 @@ class Table3(Item):
         for model in QUOTED:
             both = {"alone": alone(model), "with EMEA": guided(model)}
             hits = {what: measured.shown(system, data, LOOPED) for what, system in both.items()}
-            p = measured.p_value(guided(model), alone(model), data, LOOPED)
+            p = measured.p_value(both["with EMEA"], both["alone"], data, LOOPED)
             rows.append({"model": model, **hits, "p": shown_p(p)})
         about = f"Hit@1, {data}, {LOOPED:.0%} of the labels, split {measured.plan.splits[0]}"
         return f"Those that the paper quotes, alone and in its loop (`paper`); {about}:\n\n{markdown_table(rows)}"

@@ -15,13 +15,14 @@ import emea
 from emea import Graph
 from emea.candidates import bounded
 from emea.candidates.bounded import nearest_both_ways
+from emea.candidates.kept import KeptEmbeddings
 from emea.candidates.marks import KEPT, LOOKED_AT, Holders, Marks, Neighbourhood
 from emea.candidates.search import search
 from emea.data import Embeddings, pair_keys
 from emea.encoders import propagation
 from emea.kernels import messages
 from emea.kernels.joins import Edges
-from emea.kernels.lists import centres, nearest_lists, scan
+from emea.kernels.lists import Found, Visits, centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, plain_product, products
 from emea.settings import SimilaritySettings, load
 
@@ -117,15 +118,26 @@ def test_the_rarest_marks_are_shared_first_and_within_the_budget() -> None:
     assert found == {0: [0, 1, 0, 3], 1: [0, 1, 2, 3]}  # marks 1 and 2, for which 0 leaves no room; and 0
 
 
+def scanned(
+    queries: Tensor, visited: Tensor, keys: Tensor, shelf: Tensor, *, kept: int, longest: int, generator: Any
+) -> tuple[Tensor, Tensor]:
+    """The best of each list that a query visits, [queries, lists · kept]."""
+    lists = visited.shape[1]
+    every = Found.nothing(visited.numel(), kept, CPU)
+    for found in scan(queries, keys, Visits.plan(visited, shelf, longest, generator), lists=lists, kept=kept):
+        every.fill(found.visit, found)
+    return every.value.view(len(queries), -1), every.key.view(len(queries), -1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_scan_of_all_lists_finds_the_nearest(seed: int) -> None:
     queries, keys, lists = units(50, seed), units(80, seed + 100), 6
-    middle = centres(queries, keys, lists, drawn(seed))
+    middle = centres(torch.cat([queries, keys])[torch.randperm(130, generator=drawn(seed))], lists)
     shelf = nearest_lists(keys, middle, 1)[:, 0]
     shelf[:7] = -1
     visited = torch.arange(lists, dtype=torch.int32).expand(50, -1).clone()
     visited[3] = -1
-    value, found = scan(queries, visited, keys, shelf, kept=10, longest=80, generator=drawn(seed))
+    value, found = scanned(queries, visited, keys, shelf, kept=10, longest=80, generator=drawn(seed))
     assert (found[3] == -1).all()
     for query in set(range(50)) - {3}:
         products = queries[query] @ keys.T
@@ -143,8 +155,12 @@ def test_long_lists_are_cut() -> None:
     keys = units(1000, 0)
     shelf = torch.zeros(1000, dtype=torch.int32)
     limits = {"kept": 999, "longest": 400}
-    _, found = scan(keys[:20], torch.zeros(20, 1, dtype=torch.int32), keys, shelf, **limits, generator=drawn(0))
+    _, found = scanned(keys[:20], torch.zeros(20, 1, dtype=torch.int32), keys, shelf, **limits, generator=drawn(0))
     assert ((found >= 0).sum(1) == 400).all()
+
+
+def kept(source: Tensor, target: Tensor) -> KeptEmbeddings:
+    return KeptEmbeddings.of(Embeddings(source, target))
 
 
 def no_marks(sources: int, targets: int) -> Marks:
@@ -168,7 +184,7 @@ def test_what_shares_a_mark_is_found_far_from_every_list() -> None:
     marks = no_marks(400, 400)
     marks.source[:, 0], marks.target[:, 0] = torch.arange(400).int(), torch.arange(400).flip(0).int()
     marks = Marks(marks.source, marks.target, 400)
-    forward, backward = nearest_both_ways(source, target, marks, count=50, looked_at=(4, 1), generator=drawn(0))
+    forward, backward = nearest_both_ways(kept(source, target), marks, count=50, looked_at=(4, 1), generator=drawn(0))
     assert all(399 - entity in forward[entity].tolist() for entity in range(400))
     assert all(399 - entity in backward[entity].tolist() for entity in range(400))
     for row in forward.tolist():
@@ -179,13 +195,15 @@ def test_an_entity_with_enough_marks_visits_few_lists(monkeypatch: pytest.Monkey
     source, target, marks, visits = units(100, 5), units(100, 6), no_marks(100, 100), []
     marks.source[:50], marks.target[:, : KEPT // 2] = torch.arange(KEPT).int(), torch.arange(KEPT // 2).int()
 
-    def watched(queries: Tensor, visited: Tensor, *rest: Any, **limits: Any) -> Any:
-        visits.append((visited >= 0).sum(1))
-        return scan(queries, visited, *rest, **limits)
+    class Watched(Visits):
+        @classmethod
+        def plan(cls, visited: Tensor, *rest: Any) -> list[Visits]:
+            visits.append((visited >= 0).sum(1))
+            return Visits.plan(visited, *rest)
 
-    monkeypatch.setattr(bounded, "scan", watched)
+    monkeypatch.setattr(bounded, "Visits", Watched)
     marks = Marks(marks.source, marks.target, KEPT)
-    nearest_both_ways(source, target, marks, count=5, looked_at=(1000, 100), generator=drawn(0))
+    nearest_both_ways(kept(source, target), marks, count=5, looked_at=(1000, 100), generator=drawn(0))
     assert visits[0].tolist() == 50 * [1] + 50 * [10]
     assert visits[1].tolist() == 100 * [1]  # the sources that share their marks are few enough
 
@@ -196,7 +214,7 @@ def test_entities_without_a_vector_find_nothing_and_are_not_found() -> None:
     marks = no_marks(30, 30)
     marks.source[:, 0], marks.target[:, 0] = 0, 0
     forward, backward = nearest_both_ways(
-        source, target, Marks(marks.source, marks.target, 1), count=5, looked_at=(64, 64), generator=drawn(0)
+        kept(source, target), Marks(marks.source, marks.target, 1), count=5, looked_at=(64, 64), generator=drawn(0)
     )
     assert (forward[4] == -1).all()
     assert (backward[9] == -1).all()

@@ -14,9 +14,7 @@ from torch import Tensor
 from emea.candidates import bounded, search
 from emea.candidates.marks import KEPT, Holders
 from emea.data import Graph
-from emea.encoders import propagation
-from emea.encoders.propagation import PropagationSettings
-from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn
+from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn, sketches
 from emea.kernels.joins import Edges
 from emea.kernels.messages import Pattern, plain_product
 from emea.kernels.segments import segment_rank, segment_top
@@ -37,7 +35,7 @@ def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(compiled, name, 7)
     for module in (messages, segments, search):
         monkeypatch.setattr(module, "MANY_ROWS", 0)
-    for module in (bunches, propagation):
+    for module in (bunches, sketches):
         monkeypatch.setattr(module, "MANY_NUMBERS", 0)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
@@ -128,10 +126,10 @@ def test_sums_over_bunches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 def test_sketches_of_views(monkeypatch: pytest.MonkeyPatch) -> None:
-    sketch = propagation._Sketch(PropagationSettings(dimension=8, paths=50, depth=2), drawn(10))
+    sketch = sketches.Sketch(2, 8, 50, 0.5, drawn(10))
     views = [torch.randn(30, 8, generator=drawn(seed)) for seed in range(3)]
     found = sketch(views, slice(10, 30))
-    monkeypatch.setattr(propagation, "compiled", lambda *_: None)
+    monkeypatch.setattr(sketches, "compiled", lambda *_: None)
     assert torch.allclose(found, sketch(views, slice(10, 30)), atol=1e-6)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.candidates.search import search, search_among
 from emea.data import Candidates, Embeddings
-from emea.kernels.nearest import best_columns, main_axes, nearest
+from emea.kernels.nearest import best_columns, main_axes, nearest, shuffled
 from emea.settings import SimilaritySettings
 
 CLOSE = 2e-6  # single precision
@@ -114,12 +114,17 @@ def test_the_generator_decides_nothing_where_nothing_is_tied() -> None:
     assert torch.equal(first.keys(), second.keys())
 
 
+def nearest_in(queries: Tensor, keys: Tensor, count: int, block: int, draw: torch.Generator) -> Tensor:
+    order = torch.randperm(len(keys), generator=draw)
+    return nearest(queries, shuffled(keys, order), order, count, block)
+
+
 def test_nearest_come_in_falling_order() -> None:
     embeddings = random_embeddings(12, 9, seed=7)
     cosines = dense_cosines(embeddings)
-    found = nearest(embeddings.source, embeddings.target, 4, 5, torch.Generator().manual_seed(0))
+    found = nearest_in(embeddings.source, embeddings.target, 4, 5, torch.Generator().manual_seed(0))
     assert found.tolist() == [top(row, 4) for row in cosines]
-    assert nearest(embeddings.source[:0], embeddings.target, 4, 5, torch.Generator()).shape == (0, 4)
+    assert nearest_in(embeddings.source[:0], embeddings.target, 4, 5, torch.Generator()).shape == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +204,8 @@ def test_twins_are_chosen_by_chance_and_not_by_position(block: int) -> None:
     counts = dict.fromkeys((0, 3, 5), 0)
     for seed in range(60):
         draw = torch.Generator().manual_seed(seed)
-        forward = nearest(embeddings.source, embeddings.target, 1, block, draw)
-        backward = nearest(embeddings.target, embeddings.source, 1, block, draw)
+        forward = nearest_in(embeddings.source, embeddings.target, 1, block, draw)
+        backward = nearest_in(embeddings.target, embeddings.source, 1, block, draw)
         for source, chosen in by_source.items():
             chosen.add(int(forward[source, 0]))
         for target, chosen in by_target.items():
@@ -217,6 +222,6 @@ def test_the_order_of_one_graph_says_nothing_of_the_other() -> None:
     together = 0
     for seed in range(200):
         draw = torch.Generator().manual_seed(seed)
-        forward = nearest(embeddings.source, embeddings.target, 1, 1024, draw)
-        together += int(forward[0, 0]) == int(nearest(embeddings.target, embeddings.source, 1, 1024, draw)[0, 0])
+        forward = nearest_in(embeddings.source, embeddings.target, 1, 1024, draw)
+        together += int(forward[0, 0]) == int(nearest_in(embeddings.target, embeddings.source, 1, 1024, draw)[0, 0])
     assert 70 <= together <= 130  # 200 fair coins: outside with p < 0.0001

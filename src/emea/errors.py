@@ -48,6 +48,10 @@ class PluginError(EmeaError):
     """An encoder or rule that breaks its contract."""
 
 
+class EngineError(EmeaError):
+    """A cluster that cannot be reached, or was lost."""
+
+
 class NotEnoughMemoryError(EmeaError):
     """The run would not fit into memory; the message says what would."""
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from emea.candidates.bounded import nearest_both_ways
+from emea.candidates.kept import KeptEmbeddings, joined
 from emea.candidates.marks import Marks, is_bounded
 from emea.data import Candidates, Embeddings, pair_keys
+from emea.engine import ranges
 from emea.kernels.devices import compiled
 from emea.kernels.joins import lookup, sorted_distinct
 from emea.kernels.limits import MANY_ROWS
-from emea.kernels.messages import Pattern, products
-from emea.kernels.nearest import nearest, roughly
+from emea.kernels.messages import Pattern
+from emea.kernels.nearest import axes_pay, fast_kind, main_axes, nearest, projected, shuffled
 from emea.kernels.segments import segment_top
 from emea.settings import SimilaritySettings
 
+SAMPLE = 4096  # rows from which the main axes are estimated
+PROJECTED = 2**15  # rows projected at a time
+QUERIES = 2**12  # entities whose nearest are found at a time
 SCANNED = 0.4  # of the entities that may be scanned: who has marks scans fewer
 
 
@@ -29,30 +35,69 @@ def search(
     Among many pairs the search is approximate, and among very many, if there are marks, each entity looks at a bounded
     number of others; the cosines of the pairs found are exact.
     """
-    source, target = embeddings.source, embeddings.target
-    sources, targets = len(source), len(target)
+    kept = KeptEmbeddings.of(embeddings)
+    sources, targets, _ = kept.shape
     count = max(settings.candidates, settings.neighbours)
-    bounded = marks is not None and is_bounded(settings, sources * targets, source.device)
+    bounded = marks is not None and is_bounded(settings, sources * targets, kept.device)
     rough = bounded or sources * targets > settings.exact
-    looked_at = (
-        roughly(source, target, used_axes(settings, sources * targets), halves=bounded) if rough else (source, target)
-    )
+    looked_at = roughly(kept, used_axes(settings, sources * targets), halves=bounded) if rough else kept
     if marks is not None and bounded:
         limits = settings.shared, settings.scanned
-        forward, backward = nearest_both_ways(*looked_at, marks, count=count, looked_at=limits, generator=generator)
+        forward, backward = nearest_both_ways(looked_at, marks, count=count, looked_at=limits, generator=generator)
     else:
-        forward = nearest(*looked_at, count, rows_at_a_time(settings, targets, source.device), generator)
-        backward = nearest(*looked_at[::-1], count, rows_at_a_time(settings, sources, source.device), generator)
+        forward = _nearest(looked_at, count, settings, generator)
+        backward = _nearest(looked_at.swap(), count, settings, generator)
     del looked_at  # frees memory
-    return _table(embeddings, forward, backward, settings)
+    return _table(kept, forward, backward, settings)
 
 
-def _table(embeddings: Embeddings, forward: Tensor, backward: Tensor, settings: SimilaritySettings) -> Candidates:
+def roughly(kept: KeptEmbeddings, axes: int, *, halves: bool = False) -> KeptEmbeddings:
+    """Cheaper versions of both sides with nearly the same products: in bfloat16 if the device multiplies it faster, or
+    to save memory; and projected to their common main axes if finding these pays off."""
+    engine, (sources, targets, features), main = kept.engine, kept.shape, None
+    fast = fast_kind(kept.device)
+    kind = torch.bfloat16 if halves else fast
+    if axes_pay(sources * targets, kept.device) and features > axes:
+        steps = zip(kept.sides, (-(-size // SAMPLE) for size in (sources, targets)), strict=True)
+        main = main_axes(torch.cat([*engine.map(_every, steps)]).to(fast), axes).to(fast)
+    elif all(form.kind == kind for form in kept.forms):
+        return kept
+    shared, sides = engine.share(main), []
+    for side, rows in zip(kept.sides, (sources, targets), strict=True):
+        blocks = engine.map(partial(_projected, kind), ((some,) for some in ranges(rows, PROJECTED)), side, shared)
+        sides += engine.map(partial(joined, rows), [(blocks,)]).kept()
+    return KeptEmbeddings(engine, *sides)
+
+
+def _every(side: Tensor, step: int) -> Tensor:
+    return side[::step]
+
+
+def _projected(kind: torch.dtype, rows: slice, side: Tensor, main: Tensor | None) -> Tensor:
+    return projected(side[rows], main, kind)
+
+
+def _nearest(kept: KeptEmbeddings, count: int, settings: SimilaritySettings, generator: torch.Generator) -> Tensor:
+    """Ids of the nearest targets of each source, [sources, count]: of all, a block of sources at a time."""
+    engine, (queries, keys), (sources, targets, _) = kept.engine, kept.sides, kept.shape
+    block = rows_at_a_time(settings, targets, kept.device)
+    order = engine.share(torch.randperm(targets, generator=generator).to(kept.device))
+    keys = engine.map(shuffled, [(keys, order)]).kept()[0]
+    blocks = ((rows,) for rows in ranges(sources, max(1, QUERIES // block) * block))
+    found = [*engine.map(partial(_nearest_of, count, block), blocks, queries, keys, order)]
+    return torch.cat(found) if found else torch.empty(0, min(count, targets), dtype=torch.int64, device=kept.device)
+
+
+def _nearest_of(count: int, block: int, rows: slice, queries: Tensor, *shuffled: Tensor) -> Tensor:
+    keys, order = shuffled
+    return nearest(queries[rows], keys, order, count, block)
+
+
+def _table(kept: KeptEmbeddings, forward: Tensor, backward: Tensor, settings: SimilaritySettings) -> Candidates:
     """The pairs that were found either way, [entities, found] each, −1 where fewer were found."""
-    source, target = embeddings.source, embeddings.target
-    sources, targets = len(source), len(target)
+    sources, targets, _ = kept.shape
     count = max(settings.candidates, settings.neighbours)
-    ours, theirs = (torch.arange(size, device=source.device)[:, None] for size in (sources, targets))
+    ours, theirs = (torch.arange(size, device=forward.device)[:, None] for size in (sources, targets))
     both = [(ours.expand_as(forward), forward), (backward, theirs.expand_as(backward))]
     keys = [
         torch.where(here.minimum(there) >= 0, pair_keys(here.long(), there.long(), targets), -1) for here, there in both
@@ -61,17 +106,17 @@ def _table(embeddings: Embeddings, forward: Tensor, backward: Tensor, settings: 
     key = key[int((key[:1] < 0).sum()) :]
     pairs = Pattern(key // targets, key % targets, (sources, targets))
     del key, keys  # frees memory
-    cosine = products(pairs, source, target)
+    cosine = kept.cosines(pairs.row, pairs.column)
     places = [_positions(pairs, *each) for each in both]
     lists = [torch.where(each >= 0, cosine[each], 0.0) for each in places]
     densities = [_density(each, settings) for each in lists]
     found = Candidates(pairs.row, pairs.column, cosine, sources, targets, *densities)
     if settings.candidates >= count:
         return found
-    kept = torch.zeros(len(cosine) + 1, dtype=torch.bool, device=cosine.device)
+    near = torch.zeros(len(cosine) + 1, dtype=torch.bool, device=cosine.device)
     for each in places:
-        kept[each[:, : settings.candidates]] = True
-    return found[kept[:-1]]
+        near[each[:, : settings.candidates]] = True
+    return found[near[:-1]]
 
 
 def _positions(pairs: Pattern, row: Tensor, column: Tensor) -> Tensor:
@@ -96,7 +141,7 @@ def search_among(
         return search(embeddings, settings, generator, marks)
     source, target = (side.nonzero()[:, 0] for side in these)
     near = None if marks is None else Marks(marks.source[source], marks.target[target], marks.known)
-    found = search(Embeddings(embeddings.source[source], embeddings.target[target]), settings, generator, near)
+    found = search(KeptEmbeddings.of(embeddings).rows(source, target), settings, generator, near)
     sources, targets = len(these[0]), len(these[1])
     densities = (
         found.cosine.new_zeros(size).scatter(0, rows, density)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from emea.candidates.kept import KeptEmbeddings
 from emea.contracts import Encoder, PluginSettings, Report, unreported
 from emea.data import Embeddings, Links, Task
+from emea.engine import LOCAL, Distributed, Engine, Kept, ranges
 from emea.kernels.bunches import Bunches
-from emea.kernels.devices import compiled, on_device
+from emea.kernels.devices import on_device
 from emea.kernels.joins import Edges
-from emea.kernels.limits import MANY_NUMBERS, SMALLEST_LENGTH
+from emea.kernels.limits import SMALLEST_LENGTH
 from emea.kernels.segments import segment_best
+from emea.kernels.sketches import ROWS, Sketch, normalise, quiet, sparse
 
 FEW_EDGES = 20  # of a relation, that weigh as much as what is known of all relations
 MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
 NUMBERS, FEWEST = 2**25, 128  # of the relation-weighted view at a time, and its features at least
-ROWS = 2**15  # rows at a time
+
+
+_Views = tuple[list[Tensor], list[Tensor]]  # E₀ … E_depth and R₀ … R_depth
 
 
 class PropagationSettings(PluginSettings):
@@ -38,7 +41,7 @@ class PropagationSettings(PluginSettings):
     far: float = Field(0.5, ge=0, description="weight of the last step in the relation-weighted view")
 
 
-class Propagation(Encoder[PropagationSettings]):
+class Propagation(Encoder[PropagationSettings], Distributed):
     """LightEA's encoder (Mao et al., EMNLP 2022), with a sketch in place of its random projections.
 
     Both entities of a pair (e, e') start with the same random unit vector, all other entities with zero: E₀. Then,
@@ -78,10 +81,15 @@ class Propagation(Encoder[PropagationSettings]):
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
         starts, sketches = self._drawn(pairs, generator)
-        source, target = (
-            graph.embed(start, sketches, self.settings) for graph, start in zip(self.graphs, starts, strict=True)
+        sides = zip(self._kept, self.edges, starts, strict=True)
+        embedded = (
+            embed(self.engine, (graph, edges.entities), start, sketches, self.settings) for graph, edges, start in sides
         )
-        return Embeddings(source, target)
+        return KeptEmbeddings(self.engine, *embedded)
+
+    @cached_property
+    def _kept(self) -> list[Kept[_Operators]]:
+        return [self.engine.share(graph) for graph in self.graphs]
 
     def spread(self, pairs: Links, generator: torch.Generator) -> tuple[Spread, Spread]:
         """The same, kept so that entities can be embedded again with fewer edges."""
@@ -91,7 +99,7 @@ class Propagation(Encoder[PropagationSettings]):
         )
         return source, target
 
-    def _drawn(self, pairs: Links, generator: torch.Generator) -> tuple[list[_Start], list[_Sketch]]:
+    def _drawn(self, pairs: Links, generator: torch.Generator) -> tuple[list[_Start], list[Sketch]]:
         """What each graph starts from, and the sketches of relations and of entities."""
         shape, device = (len(pairs), self.settings.dimension), pairs.source.device
         vectors = normalise(torch.randn(shape, generator=on_device(generator, device), device=device))
@@ -100,7 +108,8 @@ class Propagation(Encoder[PropagationSettings]):
         for edges, others, links in zip(self.edges, self.edges[::-1], (pairs, pairs.swap()), strict=True):
             worth = shared(edges, others, links) if self.settings.shared else torch.ones(edges.relations, device=device)
             starts.append(_Start(links.source, vectors, worth))
-        return starts, [_Sketch(self.settings, generator), _Sketch(self.settings, generator)]
+        chosen = self.settings.depth, self.settings.dimension, self.settings.paths, self.settings.far
+        return starts, [Sketch(*chosen, generator), Sketch(*chosen, generator)]
 
 
 def shared(edges: Edges, others: Edges, pairs: Links) -> Tensor:
@@ -119,31 +128,6 @@ def shared(edges: Edges, others: Edges, pairs: Links) -> Tensor:
     return ((hits + FEW_EDGES * mean) / (count + FEW_EDGES) / mean).float().repeat(2)
 
 
-class _Sketch:
-    """Random features of vectors that are already random: signed sums of one coordinate per depth."""
-
-    def __init__(self, settings: PropagationSettings, generator: torch.Generator) -> None:
-        shape = (settings.depth + 1, settings.paths)
-        self.coordinate = torch.randint(settings.dimension, shape, generator=generator)
-        self.sign = torch.randint(2, shape, generator=generator) * 2.0 - 1.0
-        self.sign[-1] *= settings.far
-
-    def __call__(self, views: list[Tensor], part: slice = slice(None)) -> Tensor:
-        """[rows, features] of the views, each [rows, dimension]; or some of the features."""
-        coordinates, signs = (each[:, part].to(views[0].device) for each in (self.coordinate, self.sign))
-        total = views[0].new_zeros(len(views[0]), signs.shape[1])
-        kernels = compiled(total, torch.float32) if total.numel() > MANY_NUMBERS else None
-        if kernels is not None:
-            for view, coordinate, sign in zip(views, coordinates, signs, strict=True):
-                kernels.add_columns(view, coordinate, sign, total)
-            return total
-        for first in range(0, len(total), ROWS):  # the columns that gather takes are as many as it finds
-            some = total[first : first + ROWS]
-            for view, coordinate, sign in zip(views, coordinates, signs, strict=True):
-                some += view[first : first + ROWS].gather(1, coordinate.expand(len(some), -1)).mul_(sign)
-        return total
-
-
 @dataclass(frozen=True, eq=False)
 class _Start:
     """What propagation starts from in one graph."""
@@ -151,6 +135,9 @@ class _Start:
     labelled: Tensor  # [pairs] entities
     vectors: Tensor  # [pairs, dimension]
     worth: Tensor  # [relations], 1 on average
+
+
+_Drawn = tuple[_Start, list[Sketch]]
 
 
 class _Operators:
@@ -179,33 +166,7 @@ class _Operators:
         with quiet():
             return torch.sparse_csr_tensor(self.start, self.near, worth, (self.entities, self.entities))
 
-    def embed(self, start: _Start, sketches: list[_Sketch], settings: PropagationSettings) -> Tensor:
-        """Embeddings of this graph's entities, [entities, features]: a few features at a time, as only rows' lengths
-        depend on all of them."""
-        entities, relations = self.views(start, settings)
-        (of_relations, of_entities), plain = sketches, settings.depth * settings.dimension
-        shape, device = (self.entities, Propagation.features(settings)), start.vectors.device
-        kind = torch.bfloat16 if math.prod(shape) > MOST_NUMBERS else torch.float32
-        result, squares = torch.empty(shape, dtype=kind, device=device), torch.zeros(2, self.entities, device=device)
-        for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
-            squares[0] += view.square().sum(1)  # of the lengths of the two views
-            result[:, column : column + settings.dimension] = view
-        few = max(FEWEST, NUMBERS // max(1, self.entities))  # features at a time
-        for part in (slice(first, first + few) for first in range(0, settings.paths, few)):
-            by_relation = of_relations(relations, part) * start.worth[:, None]
-            third = self.bunches.weighted(by_relation, of_entities(entities, part))
-            squares[1] += third.square().sum(1)
-            result[:, plain + part.start : plain + part.start + third.shape[1]] = third
-        entities.clear()  # frees memory
-        weight = torch.tensor([1.0, settings.path_weight], device=device)[:, None] * (squares > 0)
-        share = weight / torch.linalg.vector_norm(weight, dim=0).clamp(min=1e-12)
-        share /= squares.sqrt().clamp(min=1e-12)
-        for some, own in zip(torch.split(result, ROWS), torch.split(share, ROWS, 1), strict=True):
-            some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies halves to single precision
-            some[:, plain:] *= own[1][:, None]
-        return result
-
-    def views(self, start: _Start, settings: PropagationSettings) -> tuple[list[Tensor], list[Tensor]]:
+    def views(self, start: _Start, settings: PropagationSettings) -> _Views:
         """E₀ … E_depth and R₀ … R_depth."""
         vectors, worth = start.vectors, self.worth(start.worth)
         adjacency, forget = self.adjacency(worth), self.adjacency(worth.square()) if settings.forget else None
@@ -225,18 +186,78 @@ class _Operators:
         return entities, relations
 
 
+def embed(
+    engine: Engine,
+    graph: tuple[Kept[_Operators], int],
+    start: _Start,
+    sketches: list[Sketch],
+    settings: PropagationSettings,
+) -> Kept[Tensor]:
+    """Embeddings of a graph's entities, [entities, features]: a few features at a time, as only rows' lengths depend on
+    all of them. The graph is given with its number of entities."""
+    operators, entities = graph
+    few, drawn = max(FEWEST, NUMBERS // max(1, entities)), engine.share((start, sketches))  # features at a time
+    views = engine.map(partial(_views, settings), [(operators, drawn)]).kept()[0]
+    slices = ((part,) for part in ranges(settings.paths, few))
+    weighted = engine.map(partial(_weighted, settings), slices, operators, views, drawn)
+    return engine.map(partial(_embedding, settings), [(weighted, views)]).kept()[0]
+
+
+def _views(settings: PropagationSettings, operators: _Operators, drawn: _Drawn) -> _Views:
+    return operators.views(drawn[0], settings)
+
+
+def _weighted(
+    settings: PropagationSettings, part: slice, operators: _Operators, views: _Views, drawn: _Drawn
+) -> tuple[Tensor, Tensor]:
+    """Some features of the relation-weighted view, [entities, features], and the squares of its rows' lengths."""
+    (entities, relations), (start, (of_relations, of_entities)) = views, drawn
+    by_relation = of_relations(relations, part) * start.worth[:, None]
+    third = operators.bunches.weighted(by_relation, of_entities(entities, part))
+    return third.to(_kind(operators.entities, settings)), third.square().sum(1)
+
+
+def _embedding(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views) -> Tensor:
+    """Both views side by side, each with rows of length 1 and its weight, and that again with rows of length 1."""
+    entities, plain, done = views[0], settings.depth * settings.dimension, 0
+    count, device = len(entities[0]), entities[0].device
+    shape = count, Propagation.features(settings)
+    result = torch.empty(shape, dtype=_kind(count, settings), device=device)
+    squares = torch.zeros(2, count, device=device)  # of the lengths of the two views
+    for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
+        squares[0] += view.square().sum(1)
+        result[:, column : column + settings.dimension] = view
+    for third, square in weighted:
+        squares[1] += square
+        result[:, plain + done : plain + done + third.shape[1]] = third
+        done += third.shape[1]
+    weight = torch.tensor([1.0, settings.path_weight], device=device)[:, None] * (squares > 0)
+    share = weight / torch.linalg.vector_norm(weight, dim=0).clamp(min=1e-12)
+    share /= squares.sqrt().clamp(min=1e-12)
+    for some, own in zip(torch.split(result, ROWS), torch.split(share, ROWS, 1), strict=True):
+        some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies halves to single precision
+        some[:, plain:] *= own[1][:, None]
+    return result
+
+
+def _kind(entities: int, settings: PropagationSettings) -> torch.dtype:
+    """The precision in which the embeddings of so many entities are kept."""
+    return torch.bfloat16 if entities * Propagation.features(settings) > MOST_NUMBERS else torch.float32
+
+
 class Spread:
     """What propagation made of one graph, and of its entities with fewer edges: all others stay as they are, except
     that neighbours forget the entity's own label."""
 
     def __init__(
-        self, operators: _Operators, start: _Start, sketches: list[_Sketch], settings: PropagationSettings
+        self, operators: _Operators, start: _Start, sketches: list[Sketch], settings: PropagationSettings
     ) -> None:
         self._operators, self._sketches, self._settings = operators, sketches, settings
         self._relation_worth, self._worth = start.worth, operators.worth(start.worth)
         self._entities, self._relations = operators.views(start, settings)
         self._first = operators.adjacency(self._worth) @ self._entities[0] + self._entities[0]  # E₁, before n(·)
-        self.embedding = operators.embed(start, sketches, settings)
+        graph = LOCAL.share(operators), operators.entities
+        self.embedding = embed(LOCAL, graph, start, sketches, settings).fetch()
 
     def embed(self, entity: int, relation: Tensor, tail: Tensor) -> Tensor:
         """The embedding of an entity with these edges only, [features]; zero without any."""
@@ -268,23 +289,3 @@ class Spread:
 
 def _joined(plain: Tensor, third: Tensor, settings: PropagationSettings) -> Tensor:
     return normalise(torch.cat([normalise(plain), settings.path_weight * normalise(third)], 1))
-
-
-def normalise(rows: Tensor) -> Tensor:
-    """Rows scaled to length 1; a row of zeros stays zero."""
-    return torch.nn.functional.normalize(rows, dim=1)
-
-
-def sparse(row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse matrix in CSR format, ready for products with dense ones."""
-    with quiet():
-        matrix: Tensor = torch.sparse_coo_tensor(torch.stack([row, column]), value, shape, check_invariants=True)
-        return matrix.coalesce().to_sparse_csr()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without torch's warning, once, that sparse matrices are in beta."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)")
-        yield

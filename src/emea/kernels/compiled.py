@@ -20,7 +20,7 @@ from torch import Tensor
 
 ENTRIES = 2**14  # products that a thread takes at a time
 LISTS = 2**12  # lists that it adds up at a time
-QUERIES = 2**12  # queries whose nearest it finds at a time
+QUERIES = 2**9  # queries whose nearest it finds at a time
 ANY_ORDER = {"reassoc", "contract", "nsz"}  # of the terms of a sum, so that it is vectorised
 
 

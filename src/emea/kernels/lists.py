@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,21 +33,15 @@ class Scan:
         return cls(lists, visited, max(scanned, LONGEST * keys // lists))
 
 
-def centres(first: Tensor, second: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Centres of both sets of vectors by spherical k-means on a sample, [count, axes]."""
-    chosen = [
-        torch.randperm(len(side), generator=generator)[: ROWS_A_CENTRE * count // 2].to(side.device)
-        for side in (first, second)
-    ]
-    rows = torch.cat([side[each] for side, each in zip((first, second), chosen, strict=True)]).float()
-    rows = rows[torch.randperm(len(rows), generator=generator).to(rows.device)]
+def centres(rows: Tensor, count: int) -> Tensor:
+    """Centres of vectors in random order by spherical k-means, [count, axes] float32."""
     middle = rows[:count].clone()
     for _ in range(STEPS):
         nearest = torch.cat([(part @ middle.T).argmax(1) for part in torch.split(rows, 2**14)])
         total = torch.zeros_like(middle).index_add_(0, nearest, rows)
         length = torch.linalg.vector_norm(total, dim=1, keepdim=True)
         middle = torch.where(length > 0, total / length.clamp(min=1e-12), middle)
-    return middle.to(first.dtype)
+    return middle
 
 
 def multiplied(halves: Tensor) -> Tensor:
@@ -62,39 +57,64 @@ def nearest_lists(vectors: Tensor, middle: Tensor, count: int) -> Tensor:
     return torch.cat(found) if found else torch.empty(0, count, dtype=torch.int32, device=vectors.device)
 
 
-def scan(
-    queries: Tensor,
-    visited: Tensor,
-    keys: Tensor,
-    shelf: Tensor,
-    *,
-    kept: int,
-    longest: int,
-    generator: torch.Generator,
-) -> tuple[Tensor, Tensor]:
-    """The best `kept` keys of each list that a query visits: dot products, [queries, visited · kept] float16, and ids
-    int32, −1 where a list has fewer.
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """Who visits a list, and what is on it. A visit is numbered by its query and which of the query's lists it is."""
 
-    `visited` are the lists of each query, `shelf` is that of each key, −1 for none. Of a list with more than `longest`
-    keys as many are drawn.
-    """
-    shape, device = (len(queries), visited.shape[1] * kept), queries.device
-    value = torch.full(shape, -torch.inf, dtype=torch.float16, device=device)
-    found = torch.full(shape, -1, dtype=torch.int32, device=device)
-    lists = int(max(visited.max(), shelf.max())) + 1 if visited.numel() and len(shelf) else 0
-    shuffled = torch.randperm(len(keys), generator=generator).to(device)
-    order = shuffled[torch.argsort(shelf[shuffled], stable=True)]
-    slot = torch.argsort(visited.flatten(), stable=True)  # a slot is a query and one of its lists
-    length, visits = (torch.bincount(each.flatten().long() + 1, minlength=lists + 1) for each in (shelf, visited))
-    ends = zip(*(torch.cumsum(each, 0).tolist() for each in (length, visits)), strict=True)
-    for (first, begun), (last, ended) in pairwise(ends):  # from the end of "none" on
-        ids, slots = order[first : min(last, first + longest)], slot[begun:ended]
-        own = multiplied(keys[ids])
-        for part in torch.split(slots, max(16, 2**22 // max(1, len(ids)))) if len(ids) else ():
-            query, count = part // visited.shape[1], min(kept, len(ids))
-            product = multiplied(queries[query]) @ own.T
+    keys: Tensor  # ids
+    visits: Tensor
+
+    @classmethod
+    def plan(cls, visited: Tensor, shelf: Tensor, longest: int, generator: torch.Generator) -> list[Visits]:
+        """Those of each list that has both. `visited` are the lists of each query, [queries, lists], `shelf` is that of
+        each key, −1 for none. Of a list with more than `longest` keys as many are drawn."""
+        lists = int(max(visited.max(), shelf.max())) + 1 if visited.numel() and len(shelf) else 0
+        shuffled = torch.randperm(len(shelf), generator=generator).to(shelf.device)
+        order = shuffled[torch.argsort(shelf[shuffled], stable=True)]
+        visit = torch.argsort(visited.flatten(), stable=True)
+        length, visits = (torch.bincount(each.flatten().long() + 1, minlength=lists + 1) for each in (shelf, visited))
+        ends = zip(*(torch.cumsum(each, 0).tolist() for each in (length, visits)), strict=True)
+        found = (  # from the end of "none" on
+            cls(order[first : min(last, first + longest)], visit[begun:ended])
+            for (first, begun), (last, ended) in pairwise(ends)
+        )
+        return [each for each in found if each.work]
+
+    @property
+    def work(self) -> int:
+        """Dot products."""
+        return len(self.keys) * len(self.visits)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What visits found."""
+
+    visit: Tensor  # [visits]
+    value: Tensor  # [visits, found] float16: dot products
+    key: Tensor  # [visits, found] int32
+
+    @classmethod
+    def nothing(cls, visits: int, count: int, device: torch.device) -> Found:
+        """Room for what visits will find, up to `count` keys each."""
+        value = torch.full((visits, count), -torch.inf, dtype=torch.float16, device=device)
+        key = torch.full((visits, count), -1, dtype=torch.int32, device=device)
+        return cls(torch.empty(visits, dtype=torch.int64, device=device), value, key)
+
+    def fill(self, rows: Tensor | slice, found: Found) -> None:
+        """Write down what visits found."""
+        columns = slice(found.value.shape[1])
+        self.visit[rows], self.value[rows, columns], self.key[rows, columns] = found.visit, found.value, found.key
+
+    def __getitem__(self, rows: Tensor) -> Found:
+        return Found(self.visit[rows], self.value[rows], self.key[rows])
+
+
+def scan(queries: Tensor, keys: Tensor, these: list[Visits], *, lists: int, kept: int) -> Iterator[Found]:
+    """The best `kept` keys of each visit to these lists; a query visits so many."""
+    for each in these:
+        own, count = multiplied(keys[each.keys]), min(kept, len(each.keys))
+        for part in torch.split(each.visits, max(16, 2**22 // len(own))):
+            product = multiplied(queries[part // lists]) @ own.T
             best = product.float().topk(count, 1, sorted=False)
-            place = ((part % visited.shape[1]) * kept)[:, None] + torch.arange(count, device=device)
-            value[query[:, None], place] = best.values.half()
-            found[query[:, None], place] = ids[best.indices].int()
-    return value, found
+            yield Found(part, best.values.half(), each.keys[best.indices].int())

@@ -9,19 +9,21 @@ import torch
 from torch import Tensor
 
 SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
-BLOCK = 2**15  # rows projected at a time
-SAMPLE = 4096  # rows from which the main axes are estimated
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
 HALVES = ("amx_bf16", "avx512_bf16")  # CPU features for fast bfloat16 products; without them it is many times slower
 
 
-def nearest(queries: Tensor, keys: Tensor, count: int, block: int, generator: torch.Generator) -> Tensor:
+def shuffled(keys: Tensor, order: Tensor) -> Tensor:
+    """Keys as `nearest` looks through them, [features, keys]: in random order, since exact ties go to the first."""
+    return keys[order].T.contiguous()
+
+
+def nearest(queries: Tensor, keys: Tensor, order: Tensor, count: int, block: int) -> Tensor:
     """Ids of the `count` keys with the largest dot products with each query, largest first, [queries, count].
 
-    Processes a block of queries at a time. Exact ties are broken at random, not by position or name.
+    Processes a block of queries at a time. The keys are `shuffled` by the order, [keys].
     """
-    order = torch.randperm(len(keys), generator=generator).to(keys.device)
-    keys, count = keys[order].T.contiguous(), min(count, len(keys))
+    count = min(count, len(order))
     products = queries.new_empty(min(block, len(queries)), len(order))  # allocated once: page faults are costly
     found = [
         order[best_columns(torch.mm(rows, keys, out=products[: len(rows)]), count)]
@@ -51,25 +53,19 @@ def best_columns(values: Tensor, count: int) -> Tensor:
     return column.gather(1, values.gather(1, column).topk(count, 1).indices)
 
 
-def roughly(first: Tensor, second: Tensor, axes: int, *, halves: bool = False) -> tuple[Tensor, Tensor]:
-    """Cheaper versions of both with nearly the same products: in bfloat16 if the device multiplies it faster, or to
-    save memory; and projected to their common main axes if finding these pays off."""
-    fast = torch.bfloat16 if multiplies_halves(first.device) else torch.float32
-    kind = torch.bfloat16 if halves else fast
-    pays = len(first) * len(second) > AXES_PAY.get(first.device.type, 0)
-    if not pays or first.shape[1] <= axes:
-        return first.to(kind), second.to(kind)
-    sample = torch.cat([side[:: -(-len(side) // SAMPLE)] for side in (first, second)])
-    main = main_axes(sample.to(fast), axes).to(fast)
-    return _projected(first, main, kind), _projected(second, main, kind)
+def projected(rows: Tensor, main: Tensor | None, kind: torch.dtype) -> Tensor:
+    """The rows on these axes, if any, in this precision: cheaper vectors with nearly the same products."""
+    return rows.to(kind) if main is None else (rows.to(main.dtype) @ main).to(kind)
 
 
-def _projected(rows: Tensor, main: Tensor, kind: torch.dtype) -> Tensor:
-    """The rows on these axes, a block at a time."""
-    result = torch.empty(len(rows), main.shape[1], dtype=kind, device=rows.device)
-    for part, out in zip(torch.split(rows, BLOCK), torch.split(result, BLOCK), strict=True):
-        out.copy_(part.to(main.dtype) @ main)
-    return result
+def axes_pay(pairs: int, device: torch.device) -> bool:
+    """Whether projecting to the main axes pays off among this many pairs."""
+    return pairs > AXES_PAY.get(device.type, 0)
+
+
+def fast_kind(device: torch.device) -> torch.dtype:
+    """The precision in which the device multiplies fastest."""
+    return torch.bfloat16 if multiplies_halves(device) else torch.float32
 
 
 def main_axes(rows: Tensor, count: int) -> Tensor:

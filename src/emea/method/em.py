@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from emea import plugins
+from emea.candidates.kept import KeptEmbeddings, checked
 from emea.candidates.marks import marking
 from emea.candidates.search import search_among
 from emea.contracts import Encoder, Progress, Report
-from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.data import Candidates, Counterparts, Links
+from emea.engine import LOCAL, Distributed, Engine
 from emea.errors import PluginError
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
-from emea.kernels.limits import EMBEDDING_BLOCK
-from emea.kernels.messages import row_products
 from emea.method.compatibility import combine, learn_weights, refine, widen
 from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
@@ -36,10 +36,14 @@ Watch = Callable[[Fitting], None]
 
 
 def rounds(
-    prepared: Prepared, settings: Settings, state: State | None = None, watch: Watch | None = None
+    prepared: Prepared,
+    settings: Settings,
+    state: State | None = None,
+    watch: Watch | None = None,
+    engine: Engine = LOCAL,
 ) -> Iterator[Round]:
     """The method: yield each round as it ends. Round 0 fits the encoder to the seeds alone; a state resumes a run."""
-    loop = _Loop(prepared, settings)
+    loop = _Loop(prepared, settings, engine)
     state = loop.begin(state)
     for number in range(state.done, settings.em.rounds + 1):
         started = time.perf_counter()
@@ -107,7 +111,7 @@ class _Lesson:
 class _Proposal:
     """What the encoder proposes."""
 
-    embeddings: Embeddings
+    embeddings: KeptEmbeddings
     rivals: Candidates  # what was found for the entities of known pairs
     believed: Counterparts  # q_Θ over those that are open
     scale: Scale
@@ -130,8 +134,9 @@ class _Verdict:
 class _Loop:
     """What stays the same from round to round, and the steps of a round."""
 
-    def __init__(self, prepared: Prepared, settings: Settings) -> None:
+    def __init__(self, prepared: Prepared, settings: Settings, engine: Engine) -> None:
         prepared.require_known()
+        self.engine = engine
         self.settings, self.graphs, self.competition = settings, prepared.graphs, Competition.of(settings.matching)
         self.training = torch.device(settings.device)
         # The rules compute in float64, which mps does not have.
@@ -147,6 +152,9 @@ class _Loop:
         _refuse_old_contract(plugin, settings.em.encoder)
         self.rules = Rulebook(self.graphs, settings, self.device)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
+        for each in (self.encoder, *self.rules.forward.values(), *self.rules.backward.values()):
+            if isinstance(each, Distributed):
+                each.engine = engine
         self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
         self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to
@@ -176,8 +184,8 @@ class _Loop:
         """q_Θ: fit the encoder, find candidates, and turn similarities into probabilities (section 4.1)."""
         settings, started = self.settings, time.perf_counter()
         pairs = (lesson.known + self.anchors.labels + lesson.labels).to(self.training)
-        embeddings = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
-        embeddings = _checked(embeddings, self.graphs, settings.em.encoder).to(self.device)
+        fitted = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
+        embeddings = checked(fitted, self.engine, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
         marks = self.marks(pairs.to(self.device)) if self.marks else None
         nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)
@@ -197,7 +205,7 @@ class _Loop:
         """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
         settings, certain = self.settings, self._certain(lesson)
         considered = most_probable(proposal.believed, settings.considered, both_ways=self.rules.both_ways)
-        cosine = _cosine(proposal.embeddings, certain)
+        cosine = proposal.embeddings.cosines(certain.source, certain.target)
         considered = joint = clamp(considered, certain, cosine, self.competition)
         for _ in range(settings.compatibility.sweeps):
             seen = self.competition.seen(joint)
@@ -251,36 +259,6 @@ def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Repo
             watch(Fitting(before.done, progress, lambda: replace(before, encoder=encoder.state())))
 
     return report
-
-
-def _cosine(embeddings: Embeddings, links: Links) -> Tensor:
-    return row_products(embeddings.source, embeddings.target, links.source, links.target)
-
-
-def _checked(embeddings: Embeddings, graphs: Task, name: str) -> Embeddings:
-    """The embeddings, if they keep the contract: one finite vector of length 1 or 0 for each entity. Those of entities
-    that may not be linked are set to 0, so that nothing finds them."""
-    if not isinstance(embeddings, Embeddings):
-        raise PluginError(f"encoder '{name}' returned {type(embeddings).__name__}, expected emea.data.Embeddings")
-    sides = []
-    for side, which, graph in (
-        (embeddings.source, "source", graphs.source),
-        (embeddings.target, "target", graphs.target),
-    ):
-        of = f"of the {which} graph's {len(graph.entities):,} entities (shared values included)"
-        length = torch.cat(
-            [torch.linalg.vector_norm(part.float(), dim=1) for part in torch.split(side, EMBEDDING_BLOCK)]
-        )
-        if len(side) != len(graph.entities):
-            raise PluginError(f"encoder '{name}' returned {len(side):,} rows, expected one for each {of}")
-        near = max(1e-3, torch.finfo(side.dtype).eps / 2)  # halves are rounded
-        odd = (~((length - 1).abs().minimum(length) < near)).nonzero()[:, 0]  # a NaN is odd
-        if len(odd):
-            what = f"{len(odd):,} rows, such as row {int(odd[0])} of length {float(length[odd[0]]):.3g}"
-            raise PluginError(f"encoder '{name}' returned {what}, expected rows of length 1 or 0 {of}")
-        linkable = graph.linkable.to(side.device)
-        sides.append(side if bool(linkable.all()) else side * linkable[:, None])
-    return Embeddings(*sides)
 
 
 def _trials(agreed: Counterparts, lesson: _Lesson, number: int, competition: Competition) -> Tensor:

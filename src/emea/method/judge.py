@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.candidates.kept import KeptEmbeddings
 from emea.data import Candidates, Counterparts, Embeddings, Task
 from emea.evidence.comparison import UNKNOWN, Fields
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.kernels.messages import Pattern, products
 from emea.method.competition import Competition, things
 from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
@@ -197,8 +197,7 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     found = torch.empty(len(keys), dtype=old.cosine.dtype, device=keys.device)
     found[row >= 0] = old.cosine[order][row[row >= 0]]
     missing = row < 0
-    others = Pattern(source[missing], target[missing], (len(embeddings.source), len(embeddings.target)))
-    found[missing] = products(others, embeddings.source, embeddings.target).to(found.dtype)
+    found[missing] = KeptEmbeddings.of(embeddings).cosines(source[missing], target[missing]).to(found.dtype)
     return found
 
 

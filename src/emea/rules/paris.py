@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 import torch
 from pydantic import Field
@@ -16,13 +16,15 @@ from torch import Tensor
 
 from emea.contracts import Ground, Grounded, PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
-from emea.kernels.joins import BySource, Edges, expand, lookup
+from emea.engine import Distributed, Kept, Work
+from emea.kernels.joins import BySource, Edges, lookup
 from emea.kernels.limits import EDGE_BLOCK
-from emea.kernels.segments import cuts, segment_choice, segment_sum, starts
+from emea.kernels.segments import cuts, segment_choice, segment_sum
 from emea.rules._subrelations import Subrelations, log_unlikely
+from emea.rules._supports import Evidence, Sides, Support, log_none_of, support_of
 
+T = TypeVar("T")
 Side = Literal["source", "target"]
-ITSELF = -1  # stands for the pair itself as evidence, if a triple joins an entity to itself
 
 
 class PARISSettings(PluginSettings):
@@ -43,7 +45,7 @@ class PARISSettings(PluginSettings):
     prior_strength: float = Field(0.1, ge=0, description="weight of the prior, in observed triples")
 
 
-class PARIS(TwoSidedRule[PARISSettings]):
+class PARIS(TwoSidedRule[PARISSettings], Distributed):
     """Suchanek, Abiteboul, Senellart (PVLDB 2011), with eq. 13 as the factor g and eq. 12 for subrelations.
 
         g(e, e') = 1 − Π_{r(e,n), r'(e',n')} (1 − Pr(r' ⊆ r)·fun⁻¹(r)·Pr(n ≡ n'))·(1 − Pr(r ⊆ r')·fun⁻¹(r')·Pr(n ≡ n'))
@@ -78,14 +80,12 @@ class PARIS(TwoSidedRule[PARISSettings]):
 
     def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)
-        parts, pairs = self._join(beliefs, rows, weight), len(beliefs.candidates)
         if self.settings.scope == "own":
-            log_none = torch.zeros(pairs, dtype=torch.float64, device=weight.device)  # log Π
-            for part in parts:  # there may be many, and none is kept
-                log_none.index_add_(0, part.pair, part.toward)
+            parts = self._join(beliefs, rows, weight, log_none_of)  # there may be many rows, and none is kept
+            log_none = torch.cat([torch.empty(0, dtype=torch.float64, device=weight.device), *parts])  # log Π
             return [1 - torch.exp(log_none)] * len(sides)
-        support = _Support.joined(list(parts))
-        log_none = segment_sum(support.toward, support.pair, pairs)
+        support = Support.joined([*self._join(beliefs, rows, weight, support_of)])
+        log_none = segment_sum(support.toward, support.pair, len(beliefs.candidates))
         own = 1 - torch.exp(log_none)
         return [own + self._neighbours(beliefs, rows, support, log_none, side) for side in sides]
 
@@ -159,52 +159,27 @@ class PARIS(TwoSidedRule[PARISSettings]):
         known = (replace(each, relations=sure) for each, sure in zip(found, certain, strict=True))
         return list(zip(known, terms.tolist(), strict=True))
 
-    def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor) -> Iterator[_Support]:
+    def _join(self, beliefs: Counterparts, rows: Tensor, weight: Tensor, work: Work[T]) -> Iterator[T]:
         """All r(e, n), r'(e', n') where (e, e') is a candidate pair and (n, n') is evidence, some pairs at a time."""
         pairs = beliefs.candidates
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
         subrelations = self.subrelations(equal)
-        evidence = _Evidence.build(self.source, equal)
-        for first, last in pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK)):
-            yield self._support(pairs.source[first:last], pairs.target[first:last], first, evidence, subrelations)
+        evidence = Evidence.build(self.source, equal)
+        ends = pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK))
+        blocks = ((first, pairs.source[first:last], pairs.target[first:last]) for first, last in ends)
+        return iter(self.engine.map(work, blocks, self._kept, self.engine.share((evidence, subrelations))))
 
-    def _support(
-        self, source: Tensor, target: Tensor, offset: int, evidence: _Evidence, subrelations: Subrelations
-    ) -> _Support:
-        """The support of a block of pairs, which starts at row `offset`."""
-        pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
-        edge = evidence.edges[edge]
-        neighbour = self.source.tail[edge]
-        row, position = expand(evidence.first[neighbour], evidence.count[neighbour])  # × counterparts of n
-        pair, edge, equal = pair[row], edge[row], evidence.order[position]
-        loops, *loop_edges = self.source.between(source, source)  # r(e, e): y_n is e' here
-        row, loop_edge = expand(*loop_edges)
-        loop_pair = loops[row]
-        pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
-        counterpart = torch.cat([evidence.equal.target[equal], target[loop_pair]])
-        equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
-        joined, *edges = self.target.between(target[pair], counterpart)
-        if self.settings.evidence == "both":  # two-sided: if e equals e', no other entity does
-            alone = (counterpart[joined] != target[pair[joined]]) | (equal[joined] == ITSELF)
-            joined, edges = joined[alone], [column[alone] for column in edges]
-        row, target_edge = expand(*edges)  # × edges e' → n'
-        row = joined[row]
-        pair, edge, equal = pair[row], edge[row], equal[row]
-        relation, target_relation = self.source.relation[edge], self.target.relation[target_edge]
-        contained, contains = subrelations.of(relation, target_relation)
-
-        def log_term(relation: Tensor, target_relation: Tensor, probability: Tensor | float) -> Tensor:
-            return log_unlikely(contains * self.source_functionality[relation] * probability) + log_unlikely(
-                contained * self.target_functionality[target_relation] * probability
-            )
-
-        certainty = torch.cat([evidence.equal.weight, target.new_ones(1)])[equal]  # ITSELF is the last
-        toward = log_term(relation, target_relation, certainty)
-        back = log_term(self.source.inverse(relation), self.target.inverse(target_relation), 1.0)
-        return _Support(pair + offset, equal, toward, back)
+    @cached_property
+    def _kept(self) -> Kept[Sides]:
+        """What the joins need of the graphs."""
+        for edges in (self.source, self.target):
+            _ = edges.joined, edges.hashes  # once, not in each block
+        functionality = self.source_functionality, self.target_functionality
+        two_sided = self.settings.evidence == "both"
+        return self.engine.share(Sides(self.source, self.target, *functionality, two_sided=two_sided))
 
     def _neighbours(
-        self, beliefs: Counterparts, rows: Tensor, support: _Support, log_none: Tensor, side: Side
+        self, beliefs: Counterparts, rows: Tensor, support: Support, log_none: Tensor, side: Side
     ) -> Tensor:
         """Σ over the neighbours n of e, in expectation over y_n: g at n with y_e = e' minus g at n with y_e = none,
         [pairs]; e and n are on the same side.
@@ -229,46 +204,3 @@ class PARIS(TwoSidedRule[PARISSettings]):
         if self.settings.evidence == "best":
             weight = torch.ones_like(weight)
         return segment_sum(weight * torch.exp(log_others) * (1 - torch.exp(log_term)), pair, len(pairs))
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Pairs of neighbours that count as equal, sorted by source, and the edges that lead to one."""
-
-    equal: Links
-    order: Tensor  # [evidence] permutation that sorts the links by source
-    first: Tensor  # [sources] position in the order of each source's first link
-    count: Tensor  # [sources] links of each
-    edges: Tensor  # rows of the edges that lead to another entity with a link, sorted by head
-    start: Tensor  # [sources] position of each head's first such edge
-    degree: Tensor  # [sources] such edges of each
-
-    @classmethod
-    def build(cls, source: Edges, equal: Links) -> _Evidence:
-        """Sort the links and find the edges."""
-        count = torch.bincount(equal.source, minlength=source.entities)
-        edges = ((count[source.tail] > 0) & (source.tail != source.head)).nonzero()[:, 0]
-        degree = torch.bincount(source.head[edges], minlength=source.entities)
-        order = torch.argsort(equal.source, stable=True)
-        return cls(equal, order, starts(count), count, edges, starts(degree), degree)
-
-
-@dataclass(frozen=True, eq=False)
-class _Support:
-    """One row for each r(e, n), r'(e', n') with (e, e') a candidate pair and (n, n') evidence."""
-
-    pair: Tensor  # row of (e, e')
-    equal: Tensor  # number of (n, n') in the evidence, or ITSELF
-    toward: Tensor  # log of its term in the factor at (e, e')
-    back: Tensor  # log of its term in the factor at (n, n'), if (e, e') were certain
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Support]) -> _Support:
-        """All rows of several parts."""
-        columns = zip(*((each.pair, each.equal, each.toward, each.back) for each in parts), strict=True)
-        return cls(*(torch.cat(column) for column in columns))
-
-    def without_itself(self) -> _Support:
-        """The rows whose neighbour is another entity."""
-        rows = self.equal != ITSELF
-        return _Support(self.pair[rows], self.equal[rows], self.toward[rows], self.back[rows])

@@ -223,7 +223,9 @@ def _unpacked(packed: tuple[Any, ...]) -> Tensor:
     kind, first, *rest = packed
     if kind == "csr":
         row, column, value = map(_unpacked, rest)
-        return torch.sparse_csr_tensor(row, column, value, first, check_invariants=False)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support")
+            return torch.sparse_csr_tensor(row, column, value, first, check_invariants=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nor does work write to it
         tensor = torch.from_numpy(first)

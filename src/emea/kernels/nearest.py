@@ -8,6 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+MOMENTS = 256  # rows whose products are summed at a time: of more, a library sums in an order that depends on threads
 SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
 HALVES = ("amx_bf16", "avx512_bf16")  # CPU features for fast bfloat16 products; without them it is many times slower
@@ -71,11 +72,13 @@ def fast_kind(device: torch.device) -> torch.dtype:
 def main_axes(rows: Tensor, count: int) -> Tensor:
     """Orthonormal axes that capture most of the rows' length, [features, count]: by two steps of subspace iteration,
     in a tenth of the time of a decomposition."""
-    moments = (rows.T @ rows).float()
+    moments = torch.zeros(rows.shape[1], rows.shape[1], device=rows.device)
+    for part in torch.split(rows, MOMENTS):
+        moments += (part.T @ part).float()
     start = torch.randn(len(moments), count, generator=torch.Generator().manual_seed(0)).to(rows.device)
     for _ in range(2):
         start = torch.linalg.qr(moments @ start).Q
-    return start
+    return start.contiguous()  # products with it depend on how it lies in memory
 
 
 @cache

@@ -118,13 +118,20 @@ def align(
 @_for_programs
 def rounds(task: Task, settings: Settings | None = None) -> Iterator[Round]:
     """The rounds of the EM loop as they end, to watch it at work."""
+    from emea.engine import opened
     from emea.evidence.prepared import prepare
     from emea.method import em
 
     chosen = _chosen(task, settings)
     if chosen.method != EMEA:
         raise SettingsError(f"found the method {chosen.method}, expected {EMEA}: only its loop has rounds")
-    return em.rounds(prepare(task, chosen.evidence), chosen)
+    prepared = prepare(task, chosen.evidence)
+
+    def watched() -> Iterator[Round]:
+        with opened(chosen.engine.kind, chosen.engine.gpus) as engine:
+            yield from em.rounds(prepared, chosen, engine=engine)
+
+    return watched()
 
 
 @_for_programs
@@ -198,13 +205,16 @@ def _aligned(
     observe: Callable[[Step], None] | None = None,
     watch: Callable[[Fitting], None] | None = None,
 ) -> Result:
+    from emea.engine import opened
     from emea.evidence.prepared import prepare
     from emea.result import Result
     from emea.runs.align import Observers
     from emea.runs.align import align as link
 
     chosen = _chosen(task, settings)
-    return Result(link(prepare(task, chosen.evidence), chosen, Observers(observe, watch)))
+    prepared = prepare(task, chosen.evidence)
+    with opened(chosen.engine.kind, chosen.engine.gpus) as engine:
+        return Result(link(prepared, chosen, Observers(observe, watch), engine=engine).here())
 
 
 def _chosen(task: object, settings: object) -> Settings:

@@ -13,12 +13,24 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from emea.errors import SettingsError
+from pydantic import ValidationError
+
+from emea import contracts
+from emea.contracts import PluginSettings
+from emea.errors import SettingsError, explained
 
 Plugin = TypeVar("Plugin")
 PACKAGE = Path(__file__).parent
+
+
+def plugin_settings(place: str, plugin: type[contracts.Plugin[Any]], values: dict[str, Any]) -> PluginSettings:
+    """A plug-in's settings from the values given at a place such as encoders.rrea."""
+    try:
+        return plugin.Settings(**values)
+    except ValidationError as error:
+        raise explained(error, plugin.Settings, place) from error
 
 
 def names(kind: str) -> list[str]:

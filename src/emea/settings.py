@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, DirectoryPath, Field, Vali
 from emea import plugins
 from emea.contracts import Plugin, PluginSettings
 from emea.errors import SettingsError, explained
+from emea.plugins import plugin_settings
 from emea.presets import PRESETS
 
 EMEA = "emea"  # the method of this package, as opposed to the baselines
@@ -41,9 +42,7 @@ class EvidenceSettings(PluginSettings):
     least_likeness: float = Field(
         0.5, ge=0, le=1, description="least mean of trigram cosine and edit ratio of similar strings"
     )
-    tolerance: float = Field(
-        1e-3, gt=0, description="largest relative difference of similar numbers, not both integers"
-    )
+    tolerance: float = Field(1e-3, gt=0, description="largest relative difference of similar numbers, not both whole")
     sentences: DirectoryPath | None = Field(
         None, description="folder of a sentence-transformers model that compares names"
     )
@@ -173,12 +172,20 @@ class MatchingSettings(PluginSettings):
     )
 
 
+class EngineSettings(PluginSettings):
+    """Where heavy loops run."""
+
+    kind: str = Field("local", description="local, ray, or the address of a Ray cluster, such as ray://HOST:10001")
+    gpus: float = Field(0, ge=0, description="GPUs, or a share of one, of each task on a Ray cluster")
+
+
 class Settings(PluginSettings):
     """Everything that determines a run."""
 
     method: str = Field(EMEA, description="emea, a name that `emea baselines` lists, or module:Class")
     seed: int = Field(0, ge=0, description="seed of every random draw")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps")
+    engine: EngineSettings = EngineSettings()
     evidence: EvidenceSettings = EvidenceSettings()
     similarity: SimilaritySettings = SimilaritySettings()
     probability: ProbabilitySettings = ProbabilitySettings()
@@ -289,11 +296,3 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         both_tables = isinstance(value, dict) and isinstance(result.get(key), dict)
         result[key] = _merged(result[key], value) if both_tables else value
     return result
-
-
-def plugin_settings(place: str, plugin: type[Plugin[Any]], values: dict[str, Any]) -> PluginSettings:
-    """A plug-in's settings from the values given at a place such as encoders.rrea."""
-    try:
-        return plugin.Settings(**values)
-    except ValidationError as error:
-        raise explained(error, plugin.Settings, place) from error

@@ -14,7 +14,8 @@ from emea.candidates.search import search
 from emea.contracts import Baseline, Encoder, PluginSettings, Report, Turn, unreported
 from emea.data import Embeddings, Links, Task
 from emea.kernels.segments import mutual_rows
-from emea.settings import SimilaritySettings, plugin_settings
+from emea.plugins import plugin_settings
+from emea.settings import SimilaritySettings
 
 
 class PRASESettings(PluginSettings):

@@ -76,6 +76,10 @@ class KeptEmbeddings(Embeddings):
             return self
         return self.of(Embeddings(self.source.to(device), self.target.to(device)))
 
+    def here(self) -> Embeddings:
+        """The same embeddings, no longer kept by an engine."""
+        return Embeddings(self.source, self.target)
+
     def rows(self, source: Tensor, target: Tensor) -> KeptEmbeddings:
         """Those of some entities only."""
         return self._changed(_taken, source, target)

@@ -23,6 +23,7 @@ from emea.cli._options import (
 )
 from emea.cli._reading import ReadingOptions
 from emea.cli._resuming import interrupted, refuse_overwriting
+from emea.engine import require
 from emea.errors import InputError, SettingsError
 from emea.runs.inputs import Inputs
 from emea.settings import EMEA, Settings
@@ -84,6 +85,7 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     from emea.formats import read_reference
     from emea.runs.estimate import estimate, fitted
 
+    require(chosen.engine.kind)
     with noting(silent if job.output.quiet else warn):
         task, reference, detected = job.inputs.read(chosen.matching.cardinality)
     if job.truth is not None:

@@ -113,6 +113,13 @@ class MethodOptions:
         typer.Option(min=0, help="Random seed; default: the number of the split, or 0.", rich_help_panel=METHOD),
     ] = None
     device: Device = None
+    engine: Annotated[
+        str | None,
+        typer.Option(help="local (default), ray, or a Ray cluster such as ray://HOST:10001.", rich_help_panel=METHOD),
+    ] = None
+    engine_gpus: Annotated[
+        float | None, typer.Option(min=0, help="GPUs of each task on a Ray cluster.", rich_help_panel=METHOD)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -238,6 +245,8 @@ def chosen_settings(
     if method.seed is None and method.config is None and inputs is not None and inputs.ratio is not None:
         given["seed"] = inputs.split
     given["evidence"] = _evidence(method, inputs)
+    engine = {"kind": method.engine, "gpus": method.engine_gpus}
+    given["engine"] = {name: value for name, value in engine.items() if value is not None}
     if method.encoder is not None:
         given["em"] = {"encoder": method.encoder}
     if output is not None:

@@ -12,7 +12,8 @@ from torch.nn.functional import normalize
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Report, Size, unreported
 from emea.data import Embeddings, Links, Task
-from emea.settings import Names, plugin_settings
+from emea.plugins import plugin_settings
+from emea.settings import Names
 
 
 class CommitteeSettings(PluginSettings):

@@ -10,7 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
+
+from emea.errors import EngineError, SettingsError
 
 T = TypeVar("T")
 Work = Callable[..., T]  # of what is in a block, and of what all blocks share
@@ -117,9 +120,18 @@ def ranges(rows: int, block: int) -> list[slice]:
     return [slice(first, min(first + block, rows)) for first in range(0, rows, block)]
 
 
+def require(kind: str) -> None:
+    """Refuse an engine that there is not; whether a cluster answers shows when it is opened."""
+    if kind not in {"local", "ray", "auto"} and not kind.startswith("ray://"):
+        raise SettingsError(f"found the engine '{kind}', expected local, ray, or an address such as ray://HOST:10001")
+    if kind != "local" and find_spec("ray") is None:
+        raise EngineError("the engine ray is not installed: pip install 'emea[ray]'")
+
+
 @contextmanager
 def opened(kind: str, gpus: float = 0) -> Iterator[Engine]:
     """The engine of this kind: local, ray, or the address of a Ray cluster. What it started ends with it."""
+    require(kind)
     if kind == "local":
         yield LOCAL
         return

@@ -15,18 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import ray
 import torch
+from ray.exceptions import RayError, RayTaskError
 from torch import Tensor
 
 from emea import __version__
 from emea.engine import Block, Engine, Kept, Made, Work
 from emea.errors import EngineError
-
-try:
-    import ray
-    from ray.exceptions import RayError, RayTaskError
-except ImportError:
-    raise EngineError("the engine ray is not installed: pip install 'emea[ray]'") from None
 
 T = TypeVar("T")
 LOST = "the Ray cluster was lost ({}); run the same command with --resume once it is back"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from emea.candidates.kept import KeptEmbeddings
 from emea.contracts import Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links
 from emea.evidence.prepared import Prepared
@@ -154,6 +155,12 @@ class Outcome:
     last: Round | None  # None for a baseline
     absence: Absence | None = None  # how many sources have no counterpart, where that was estimated
     grounds: Grounds | None = None  # what the confidence was computed from; None for a baseline
+
+    def here(self) -> Outcome:
+        """The same with embeddings that no engine keeps."""
+        if self.last is None:
+            return self
+        return replace(self, last=replace(self.last, embeddings=KeptEmbeddings.of(self.last.embeddings).here()))
 
 
 def grounds_of(last: Round, settings: Settings) -> Grounds:

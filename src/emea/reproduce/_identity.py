@@ -28,8 +28,8 @@ BEFORE = {  # defaults now and then
 
 
 def of_settings(settings: Settings) -> str:
-    """A number for all settings but the device, defaults included."""
-    values = {name: value for name, value in settings.resolved().items() if name != "device"}
+    """A number for all settings but the device and the engine, defaults included."""
+    values = {name: value for name, value in settings.resolved().items() if name not in {"device", "engine"}}
     values = {name: _as_before(name, value) for name, value in values.items()}
     for stage, changed in BEFORE.items():
         for name, (now, then) in changed.items():

@@ -12,6 +12,7 @@ import torch
 from emea import plugins
 from emea.contracts import Baseline, Progress, Turn
 from emea.data import Alignment, Links
+from emea.engine import LOCAL, Engine
 from emea.evidence.prepared import Prepared
 from emea.kernels.devices import return_large_arrays, threads_that_pay
 from emea.method import em
@@ -32,18 +33,25 @@ class Observers:
 
 
 def align(
-    prepared: Prepared, settings: Settings, observers: Observers | None = None, state: State | None = None
+    prepared: Prepared,
+    settings: Settings,
+    observers: Observers | None = None,
+    state: State | None = None,
+    engine: Engine = LOCAL,
 ) -> Outcome:
-    """Link the two graphs of a task by the method named in the settings; a state resumes a run of the EM loop."""
+    """Link the two graphs of a task by the method named in the settings; a state resumes a run of the EM loop. The
+    engine is needed as long as anyone asks for the embeddings."""
     return_large_arrays()
     with threads_that_pay(len(prepared.graphs.source.entities) * len(prepared.graphs.target.entities)):
-        return _aligned(prepared, settings, observers or Observers(), state)
+        if settings.method != EMEA:
+            return _baseline(prepared, settings, observers or Observers())
+        return _aligned(prepared, settings, observers or Observers(), state, engine)
 
 
-def _aligned(prepared: Prepared, settings: Settings, observers: Observers, state: State | None) -> Outcome:
-    if settings.method != EMEA:
-        return _baseline(prepared, settings, observers)
-    for last in em.rounds(prepared, settings, state, observers.fit):
+def _aligned(
+    prepared: Prepared, settings: Settings, observers: Observers, state: State | None, engine: Engine
+) -> Outcome:
+    for last in em.rounds(prepared, settings, state, observers.fit, engine):
         if observers.round is not None:
             observers.round(last)
         if not last.final:

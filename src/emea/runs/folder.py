@@ -21,6 +21,7 @@ USUAL_FORMATS = ("sssom", "nt")
 REVIEW = "alignment.review.tsv"
 GROUNDS = "grounds.safetensors"
 REPORT = "report.html"
+ENGINE = "engine.json"
 RESULTS = {  # what a finished run leaves, and what it is
     "alignment.tsv": "the links with confidence",
     "alignment.sssom.tsv": "the same as SSSOM",
@@ -39,6 +40,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     GROUNDS: "what confidence was computed from, for `emea explain`",
     "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
+    ENGINE: "on a cluster: its machines, and the time and bytes of each kind of work",
     REPORT: "a page about all of this, to open in a browser",
 }
 RECORDS = {  # what a run writes as it goes on

@@ -16,13 +16,14 @@ from emea import __version__
 from emea.analysis.evaluation import evaluate
 from emea.analysis.measures import Measures
 from emea.data import Reference, Task
+from emea.engine import opened
 from emea.evidence.prepared import Prepared
 from emea.formats._files import writing
 from emea.formats.table import write_columns
 from emea.method.rounds import Fitting, Outcome, State, Step
 from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
-from emea.runs.folder import RESULTS
+from emea.runs.folder import ENGINE, RESULTS
 from emea.runs.inputs import Inputs
 from emea.runs.promise import broken_promise
 from emea.runs.results import write_result
@@ -57,10 +58,13 @@ def run(
     if len(task.validation):
         write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
     keeper = _Keeper(folder, task, saved, observers or Observers())
-    outcome = align(prepared, settings, keeper.observers, saved.state if saved else None)
-    write_result(outcome, folder, inputs)
-    _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
-    measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
+    with opened(settings.engine.kind, settings.engine.gpus) as engine:
+        outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
+        write_result(outcome, folder, inputs)
+        _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
+        measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
+        if ran := engine.record():
+            _write_text(folder / ENGINE, json.dumps(ran, indent=2) + "\n")
     if measures is not None:
         _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
     Checkpoint.remove(folder)

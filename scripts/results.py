@@ -49,7 +49,7 @@ PARTS = (
     Part("appendix-a"),
     Part("fig5"),
     Part("table2", SETS),
-    Part("table3", SETS, presets=("fast", "best")),
+    Part("table3", SETS, SPLITS, ("fast", "best")),
     Part("fig4"),
     Part("questions"),
     Part("fig6"),

@@ -7,7 +7,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -98,6 +98,12 @@ class Measured:
             if record is not None and record.keys() >= COMPLETE and record["made of"] == self._made_of(cell):
                 self.found[cell] = record
         return cell in self.found
+
+    def on_first_split(self) -> Measured:
+        """The same, of one split only."""
+        one = Measured(replace(self.plan, splits=self.plan.splits[:1]))
+        one.found = self.found
+        return one
 
     def all_of(self, cells: Iterable[Cell]) -> Measured:
         """With those of the cells that the folder has."""

@@ -52,7 +52,7 @@ def nearest_both_ways(
     visited = []
     for side, size in zip(kept.sides, sizes, strict=True):
         blocks = ((rows,) for rows in ranges(size, VECTORS))
-        visited.append(torch.cat([*engine.map(partial(_lists, plan.visited), blocks, side, middle)]))
+        visited.append(torch.cat([*engine.map(partial(_nearest_lists, plan.visited), blocks, side, middle)]))
 
     def nearest(query: int, key: int, seen: Marks) -> Tensor:
         present, shelf = (visited[query][:, 0] >= 0), visited[key][:, 0]
@@ -72,7 +72,7 @@ def _centres(count: int, first: Tensor, second: Tensor, mixed: Tensor, *sides: T
     return centres(rows, count).to(sides[0].dtype)
 
 
-def _lists(count: int, rows: slice, vectors: Tensor, middle: Tensor) -> Tensor:
+def _nearest_lists(count: int, rows: slice, vectors: Tensor, middle: Tensor) -> Tensor:
     """The nearest lists of some vectors, −1 for those that are zero."""
     some = vectors[rows]
     lists = nearest_lists(some, middle, count)
@@ -100,16 +100,16 @@ class _Queries:
         work = torch.tensor([each.work for each in visits])
         blocks = [(visits[first:last],) for first, last in pairwise(cuts(work, SCANNED))] if visits else []
         shape, kept = (self.lists, self.count, self.shared), engine.share(place)
-        scanned = engine.exchange(partial(_scanned, shape, len(rows)), blocks, len(rows), kept, *sides)
+        scanned = engine.exchange(partial(_lists_scanned, shape, len(rows)), blocks, len(rows), kept, *sides)
         parts = ((some, self.marks[some], heard) for some, heard in zip(rows, scanned, strict=True))
-        found = [*engine.map(partial(_best, shape), parts, engine.share((holders, place)), *sides)]
+        found = [*engine.map(partial(_nearest_of_part, shape), parts, engine.share((holders, place)), *sides)]
         result = torch.empty(len(place), self.count, dtype=torch.int32, device=place.device)
         for some, best in zip(rows, found, strict=True):
             result[some] = best
         return result
 
 
-def _scanned(shape: _Shape, parts: int, visits: list[Visits], place: Tensor, *sides: Tensor) -> list[Found]:
+def _lists_scanned(shape: _Shape, parts: int, visits: list[Visits], place: Tensor, *sides: Tensor) -> list[Found]:
     """What the visits to some lists find, for each part."""
     (lists, count, _), (queries, keys) = shape, sides
     found = Found.nothing(sum(len(each.visits) for each in visits), count, place.device)
@@ -121,7 +121,7 @@ def _scanned(shape: _Shape, parts: int, visits: list[Visits], place: Tensor, *si
     return [found[some] for some in torch.split(order, torch.bincount(part, minlength=parts).tolist())]
 
 
-def _best(
+def _nearest_of_part(
     shape: _Shape,
     rows: Tensor,
     marks: Tensor,

@@ -123,6 +123,10 @@ def bench(  # noqa: PLR0917 - one parameter for each option
         list[Path] | None,
         typer.Option(help="Benchmark folder on which to measure a whole run; several show how it grows."),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a run with --engine ray: compute what other sizes and clusters would take."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure how fast each stage runs here, and how close that is to what the machine allows.
@@ -132,12 +136,21 @@ def bench(  # noqa: PLR0917 - one parameter for each option
     emea bench --compare before.json now.json
 
     emea bench --scale small --scale large --ratio 0.02
+
+    emea bench --plan run
     """
     from emea import bench as benchmarks
     from emea.cli._show import show_bench, show_comparison, show_growth
+    from emea.cli._show_plan import show_plan
 
     if compare is not None:
         show_comparison(*(benchmarks.read_bench(path) for path in compare))
+        return
+    if plan is not None:
+        from emea.bench.plan import plan as computed
+
+        planned = computed(plan)
+        typer.echo(json.dumps(planned, indent=1)) if as_json else show_plan(planned)
         return
 
     import torch

@@ -197,17 +197,17 @@ def embed(
     all of them. The graph is given with its number of entities."""
     operators, entities = graph
     few, drawn = max(FEWEST, NUMBERS // max(1, entities)), engine.share((start, sketches))  # features at a time
-    views = engine.map(partial(_views, settings), [(operators, drawn)]).kept()[0]
+    views = engine.map(partial(_plain_view, settings), [(operators, drawn)]).kept()[0]
     slices = ((part,) for part in ranges(settings.paths, few))
-    weighted = engine.map(partial(_weighted, settings), slices, operators, views, drawn)
-    return engine.map(partial(_embedding, settings), [(weighted, views)]).kept()[0]
+    weighted = engine.map(partial(_weighted_view, settings), slices, operators, views, drawn)
+    return engine.map(partial(_both_views, settings), [(weighted, views)]).kept()[0]
 
 
-def _views(settings: PropagationSettings, operators: _Operators, drawn: _Drawn) -> _Views:
+def _plain_view(settings: PropagationSettings, operators: _Operators, drawn: _Drawn) -> _Views:
     return operators.views(drawn[0], settings)
 
 
-def _weighted(
+def _weighted_view(
     settings: PropagationSettings, part: slice, operators: _Operators, views: _Views, drawn: _Drawn
 ) -> tuple[Tensor, Tensor]:
     """Some features of the relation-weighted view, [entities, features], and the squares of its rows' lengths."""
@@ -217,7 +217,7 @@ def _weighted(
     return third.to(_kind(operators.entities, settings)), third.square().sum(1)
 
 
-def _embedding(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views) -> Tensor:
+def _both_views(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views) -> Tensor:
     """Both views side by side, each with rows of length 1 and its weight, and that again with rows of length 1."""
     entities, plain, done = views[0], settings.depth * settings.dimension, 0
     count, device = len(entities[0]), entities[0].device

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import resource
 import time
 import warnings
 from collections import defaultdict
@@ -112,7 +113,8 @@ class Cluster(Engine):
             work[name] = {"tasks": len(told), "seconds": round(sum(seconds), 3), "bytes": sum(made)}
         alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
         shape = {"nodes": len(alive), "cpus": int(sum(node["Resources"].get("CPU", 0) for node in alive))}
-        return {"kind": "ray", **shape, "shared bytes": self._shared, "work": work}
+        here = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return {"kind": "ray", **shape, "memory here": here, "shared bytes": self._shared, "work": work}
 
 
 class _Object(Kept[T]):

@@ -23,6 +23,7 @@ from emea.evidence.prepared import Prepared
 from emea.formats import read_pair_names
 from emea.formats._files import writing
 from emea.report import sections
+from emea.report.cluster import cluster
 from emea.report.difference import difference
 from emea.report.explained import LONGEST, MOST_PARTS, Explain, explainer, explanations, shortened
 from emea.report.graphs import Graphs
@@ -73,6 +74,7 @@ def write_report(
         if against is None
         else difference(FinishedRun.read(against), run, explainer(against, languages), explaining),
         _links(run, found, unlabelled),
+        cluster(run),
         sections.settings(run),
     ]
     verdict = None if reference is None else _verdicts(run.links, reference, complete=complete)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from emea.errors import InputError
-from emea.runs.folder import check_run, written_table
+from emea.runs.folder import ENGINE, check_run, written_table
 from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
@@ -34,6 +34,7 @@ class FinishedRun:
     relations: pa.Table | None
     unlinked: pa.Table | None
     measures: dict[str, Any] | None
+    engine: dict[str, Any] | None  # where the work ran, if not here
 
     @classmethod
     def read(cls, folder: Path) -> FinishedRun:
@@ -51,6 +52,7 @@ class FinishedRun:
             read_columns(folder / "relations.tsv"),
             read_columns(written_table(folder, "unlinked")),
             _read_json(folder / "metrics.json"),
+            _read_json(folder / ENGINE),
         )
 
     @cached_property

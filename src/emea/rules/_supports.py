@@ -107,7 +107,7 @@ def support_of(
     return Support(pair + offset, equal, toward, back)
 
 
-def log_none_of(
+def factors_of_pairs(
     offset: int, source: Tensor, target: Tensor, sides: Sides, believed: tuple[Evidence, Subrelations]
 ) -> Tensor:
     """log Π of each pair of a block, [pairs]."""

@@ -21,7 +21,7 @@ from emea.kernels.joins import BySource, Edges, lookup
 from emea.kernels.limits import EDGE_BLOCK
 from emea.kernels.segments import cuts, segment_choice, segment_sum
 from emea.rules._subrelations import Subrelations, log_unlikely
-from emea.rules._supports import Evidence, Sides, Support, log_none_of, support_of
+from emea.rules._supports import Evidence, Sides, Support, factors_of_pairs, support_of
 
 T = TypeVar("T")
 Side = Literal["source", "target"]
@@ -81,7 +81,7 @@ class PARIS(TwoSidedRule[PARISSettings], Distributed):
     def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)
         if self.settings.scope == "own":
-            parts = self._join(beliefs, rows, weight, log_none_of)  # there may be many rows, and none is kept
+            parts = self._join(beliefs, rows, weight, factors_of_pairs)  # there may be many rows, and none is kept
             log_none = torch.cat([torch.empty(0, dtype=torch.float64, device=weight.device), *parts])  # log Π
             return [1 - torch.exp(log_none)] * len(sides)
         support = Support.joined([*self._join(beliefs, rows, weight, support_of)])

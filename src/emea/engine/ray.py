@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import resource
 import time
 import warnings
@@ -26,6 +27,7 @@ from emea.engine import Block, Engine, Kept, Made, Work
 from emea.errors import EngineError
 
 T = TypeVar("T")
+NOWHERE = "there is no Ray cluster at {}: {}; one that asks for tokens needs RAY_AUTH_MODE=token here, too"
 LOST = "the Ray cluster was lost ({}); run the same command with --resume once it is back"
 
 
@@ -39,7 +41,8 @@ def connected(address: str, gpus: float = 0) -> Iterator[Cluster]:
         try:
             ray.init(**place, log_to_driver=False, logging_level=logging.ERROR)
         except (RayError, ConnectionError, RuntimeError, ValueError) as error:
-            raise EngineError(f"there is no Ray cluster at {address}: {_first_line(error)}") from error
+            where = os.environ.get("RAY_ADDRESS", address) if address == "ray" else address
+            raise EngineError(NOWHERE.format(where, _first_line(error))) from error
     try:
         cluster = Cluster(gpus)
         cluster.require_same_version()

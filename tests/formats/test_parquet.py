@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_graphs import literal_names, triple_names
 
+import emea
 from emea.errors import InputError
 from emea.formats import _files, parquet
 from emea.formats._columns import GraphColumns
@@ -127,3 +128,42 @@ def test_many_rows_at_once_are_what_they_are_one_by_one(tmp_path: Path, monkeypa
         assert graph.entities == plain.entities
         assert graph.triples.tolist() == plain.triples.tolist()
         assert graph.literals.to_pylist() == plain.literals.to_pylist()
+
+
+def in_parts(folder: Path, tables: dict[str, dict[str, list[str]]]) -> Path:
+    """A folder as Spark writes it."""
+    for name, columns in tables.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), folder / name)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+@pytest.mark.parametrize("folder", ["people.parquet", "people"])
+def test_the_parts_of_a_table_are_one_table(tmp_path: Path, folder: str) -> None:
+    parts = {
+        f"part-0000{number}.snappy.parquet": {"id": [f"a{number}"], "name": [f"Ann {number}"]} for number in range(3)
+    }
+    graph = emea.read_graph(in_parts(tmp_path / folder, parts))
+    assert graph.entities.to_pylist() == ["a0", "a1", "a2"]
+    assert [value for _, _, value, *_ in sorted(literal_names(graph))] == ["Ann 0", "Ann 1", "Ann 2"]
+
+
+def test_parts_hold_triples_and_pairs_and_columns_of_folders(tmp_path: Path) -> None:
+    by_relation = {f"relation=r{number}/part-0.parquet": {"head": ["a"], "tail": [f"b{number}"]} for number in range(2)}
+    graph = Parquet().read_graph(in_parts(tmp_path / "graph.parquet", by_relation))
+    assert triple_names(graph) == {("a", "r0", "b0"), ("a", "r1", "b1")}
+    pairs = {f"part-{number}.parquet": {"source": [f"s{number}"], "target": [f"t{number}"]} for number in range(2)}
+    found = Parquet().read_pairs(in_parts(tmp_path / "pairs.parquet", pairs))
+    assert found["source"].to_pylist() == ["s0", "s1"]
+
+
+def test_a_folder_of_tables_with_other_names_is_still_that(tmp_path: Path) -> None:
+    tables = {"people.parquet": {"id": ["a"], "town": ["x"]}, "towns.parquet": {"id": ["x"], "name": ["X"]}}
+    assert "people/a" in emea.read_graph(in_parts(tmp_path / "shop", tables)).entities.to_pylist()
+
+
+def test_an_empty_folder_of_parts(tmp_path: Path) -> None:
+    (tmp_path / "nothing.parquet").mkdir()
+    with pytest.raises(InputError, match=r"empty folder; expected parts of a Parquet table"):
+        Parquet().read_graph(tmp_path / "nothing.parquet")

@@ -24,7 +24,7 @@ from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database
-from emea.formats._files import is_folder, suffix
+from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
 from emea.formats._lookup import every_format, first_with, graph_format, pair_format
@@ -73,7 +73,9 @@ def location(place: object) -> str | Path:
 def graph_source(place: str | Path) -> GraphReader | GraphServer:
     """The format of what lies at a place."""
     if isinstance(place, Path):
-        return Folder() if is_folder(place) else graph_format(place, GraphReader)
+        if is_folder(place) and not in_parts(place):
+            return Folder()
+        return graph_format(IN_PARTS if in_parts(place) else place, GraphReader)
     scheme = place.partition("://")[0].lower()
     server, known = first_with(GraphServer, lambda each: each.schemes, scheme)
     if server is None:

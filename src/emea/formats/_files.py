@@ -27,6 +27,7 @@ LONGEST_FIELD = 1 << 28  # characters in a quoted field
 REASON = 300  # characters kept of another library's error message
 BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
 DOUBLE_SUFFIXES = (".sssom.tsv",)
+IN_PARTS = Path("parts.parquet")  # stands for a folder of them
 
 
 def suffix(path: Path) -> str:
@@ -45,6 +46,15 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def in_parts(path: Path) -> bool:
+    """Whether a folder is one Parquet table in parts, as Spark and others write it."""
+    if not is_folder(path):
+        return False
+    names = [each.name for each in path.iterdir() if not each.name.startswith(("_", "."))]
+    only_parts = all(name.startswith("part") and name.endswith(".parquet") for name in names)
+    return suffix(path) == ".parquet" or (bool(names) and only_parts)
 
 
 def one_line(reason: str) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.dataset import dataset
 
 from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
-from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, writing
+from emea.formats._files import EXPANDED_TIMES, expands_too_far, is_folder, one_line, open_bytes, writing
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
@@ -43,6 +44,7 @@ PAIR_TYPES = {
     DECISION: pa.large_string(),
 }
 PAIR_DEFAULTS = (None, None, 1.0, False, "")
+_File = Union[pq.ParquetFile, "_Parts"]
 SCHEMA = pa.schema([(name, pa.large_string()) for name in TRIPLE_HEADER])
 
 
@@ -118,32 +120,63 @@ def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table]) -> None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[pq.ParquetFile]:
-    """The file, with its reader's errors turned into ours; a .gz file is decompressed in memory."""
-    with open_bytes(path) as raw:
+def _open(path: Path) -> Iterator[_File]:
+    """The file, or a folder of its parts, with the reader's errors turned into ours; a .gz file is decompressed in
+    memory."""
+    with ExitStack() as stack:
         try:
+            if is_folder(path):
+                parts = _Parts(path)
+                _refuse_bomb(path, parts.data.count_rows(), sum(Path(part).stat().st_size for part in parts.data.files))
+                yield parts
+                return
+            raw = stack.enter_context(open_bytes(path))
             packed = path.suffix.lower() == ".gz"
             source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
             with pq.ParquetFile(source, pre_buffer=False) as file:
-                size = source.size()
-                if expands_too_far(file.metadata.num_rows * ROW_SIZE, size):
-                    found = f"{file.metadata.num_rows:,} rows in {size:,} bytes"
-                    raise InputError(
-                        f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many bytes of data"
-                    )
+                _refuse_bomb(path, file.metadata.num_rows, source.size())
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
             raise InputError(f"{path} cannot be read: {one_line(str(error))}; expected Parquet") from error
 
 
-def _whole(file: pq.ParquetFile) -> pa.Table:
+def _refuse_bomb(path: Path, rows: int, size: int) -> None:
+    if expands_too_far(rows * ROW_SIZE, size):
+        found = f"{rows:,} rows in {size:,} bytes"
+        raise InputError(f"{path}: found {found}, expected at most {EXPANDED_TIMES} times as many bytes of data")
+
+
+class _Parts:
+    """The parts of a table in a folder, in the order of their names, as one file; folders named column=value inside it
+    say the value of a column."""
+
+    def __init__(self, path: Path) -> None:
+        self.data = dataset(path, format="parquet", partitioning="hive")
+        if not self.data.files:
+            raise InputError(f"{path} is an empty folder; expected parts of a Parquet table")
+
+    @property
+    def schema_arrow(self) -> pa.Schema:
+        """The columns of all parts."""
+        return self.data.schema
+
+    def iter_batches(self, size: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
+        """The rows in blocks."""
+        return self.data.to_batches(batch_size=size, use_threads=use_threads)
+
+    def read(self, *, use_threads: bool) -> pa.Table:
+        """All rows."""
+        return self.data.to_table(use_threads=use_threads)
+
+
+def _whole(file: _File) -> pa.Table:
     table = file.read(use_threads=False)
     table.validate(full=True)
     return table
 
 
 def _rows(
-    file: pq.ParquetFile,
+    file: _File,
     path: Path,
     types: dict[str, pa.DataType],
     defaults: Sequence[object],
@@ -157,7 +190,7 @@ def _rows(
 
 
 def _blocks(
-    file: pq.ParquetFile,
+    file: _File,
     path: Path,
     types: dict[str, pa.DataType],
     defaults: Sequence[object],

@@ -62,9 +62,9 @@ def run(
         outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
         write_result(outcome, folder, inputs)
         _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
-        measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
         if ran := engine.record():
             _write_text(folder / ENGINE, json.dumps(ran, indent=2) + "\n")
+        measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
     if measures is not None:
         _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
     Checkpoint.remove(folder)

@@ -86,6 +86,8 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
     from emea.runs.estimate import estimate, fitted
 
     require(chosen.engine.kind)
+    if chosen.method != EMEA and chosen.engine.kind != "local":
+        raise SettingsError(f"--engine works with the method emea only, found --method {chosen.method}")
     with noting(silent if job.output.quiet else warn):
         task, reference, detected = job.inputs.read(chosen.matching.cardinality)
     if job.truth is not None:

@@ -78,7 +78,7 @@ def measure(options: argparse.Namespace) -> None:
     inputs += [part for each in (f"em.rounds={options.rounds}", *options.set) for part in ("--set", each)]
     STORE.mkdir(parents=True, exist_ok=True)
     runs = []
-    for workers in (None, *options.workers):
+    for workers in (*[None] * (not options.only), *options.workers):
         runs.append(measured(inputs, workers))
         print(
             options.name,
@@ -97,7 +97,8 @@ def section() -> str:
     rows, checks = [], []
     for path in sorted(STORE.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        local, *others = record["runs"]
+        by_workers = {run["workers"]: run for run in record["runs"]}
+        local = by_workers.pop(None, None)
         for run in record["runs"]:
             on = (
                 "one machine" if run["workers"] is None else f"Ray, {run['workers']} worker{'s' * (run['workers'] > 1)}"
@@ -109,11 +110,10 @@ def section() -> str:
                     "engine": on,
                     "seconds of rounds": ", ".join(f"{each:.1f}" for each in run["rounds"]),
                     "memory of the driver": f"{run['memory'] / 1e9:.2f} GB",
-                    "files": "the same" if run["sha256"] == local["sha256"] else "differ",
+                    "files": "" if local is None else "the same" if run["sha256"] == local["sha256"] else "differ",
                     "commit": record["commit"],
                 }
             )
-        by_workers = {run["workers"]: run for run in others}
         if {1, 2} <= by_workers.keys():
             one, two = (of_run(by_workers[count]) for count in (1, 2))
             planned = one.on(1, 2)["seconds"] * one.rounds
@@ -155,6 +155,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--only", action="store_true", help="Measure clusters only.")
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     if options.page:

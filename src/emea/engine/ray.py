@@ -37,9 +37,10 @@ def connected(address: str, gpus: float = 0) -> Iterator[Cluster]:
     that is connected to a cluster stays so."""
     mine = not ray.is_initialized()
     if mine:
-        place = {"include_dashboard": False} if address == "ray" else {"address": address}
+        place: dict[str, Any] = {"include_dashboard": False} if address == "ray" else {"address": address}
+        logging.getLogger("ray").setLevel(logging.ERROR)  # the level is no argument of a remote client
         try:
-            ray.init(**place, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(**place, log_to_driver=False)
         except (RayError, ConnectionError, RuntimeError, ValueError) as error:
             where = os.environ.get("RAY_ADDRESS", address) if address == "ray" else address
             raise EngineError(NOWHERE.format(where, _first_line(error))) from error
@@ -49,7 +50,7 @@ def connected(address: str, gpus: float = 0) -> Iterator[Cluster]:
         yield cluster
     except RayTaskError as error:
         raise error.cause from None  # what went wrong in the work itself
-    except RayError as error:
+    except (RayError, ConnectionError) as error:
         raise EngineError(LOST.format(_first_line(error))) from error
     finally:
         if mine:

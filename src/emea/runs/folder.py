@@ -40,7 +40,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     GROUNDS: "what confidence was computed from, for `emea explain`",
     "summary.json": "links, expected precision, entities without counterpart",
     "metrics.json": "the measures above and more",
-    ENGINE: "on a cluster: its machines, and the time and bytes of each kind of work",
+    ENGINE: "where the work of a run on a cluster was done",
     REPORT: "a page about all of this, to open in a browser",
 }
 RECORDS = {  # what a run writes as it goes on

@@ -162,7 +162,7 @@ class _Parts:
 
     def iter_batches(self, size: int, *, use_threads: bool) -> Iterator[pa.RecordBatch]:
         """The rows in blocks."""
-        return self.data.to_batches(batch_size=size, use_threads=use_threads)
+        yield from self.data.to_batches(batch_size=size, use_threads=use_threads)
 
     def read(self, *, use_threads: bool) -> pa.Table:
         """All rows."""

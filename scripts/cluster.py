@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from _records import REPOSITORY, commit, write_sections
-from emea.bench.plan import Measured
+from emea.bench.plan import BANDWIDTH, CORES, ENTITIES, NODES, Measured
 from emea.report.tables import markdown_table
 
 STORE = REPOSITORY / "docs" / "bench" / "cluster"
 FILES = ("alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "grounds.safetensors")
 PORT, MEMORY = 6391, 8 * 10**9  # of the cluster, and of its object store in bytes
+PLANNED = "zh_en_x5"  # the pair from which other sizes are computed
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 
 
@@ -133,8 +134,27 @@ def section() -> str:
         "of the object store that it touched, and with the evaluation, which fetches embeddings (not zh_en_x13).\n\n"
         f"{markdown_table(rows)}\n\n"
         "What `emea bench --plan` computes from a run with one worker for one with two:\n\n"
-        f"{markdown_table(checks)}\n"
+        f"{markdown_table(checks)}\n\n"
+        f"And, from {PLANNED} with two workers, for other sizes: computed, not measured, for machines of {CORES} cores "
+        f"that fetch {BANDWIDTH / 1e9:g} GB a second. What the driver computes bounds what more machines gain.\n\n"
+        f"{markdown_table(planned_rows())}\n"
     )
+
+
+def planned_rows() -> list[dict[str, str]]:
+    """A round of graphs of several sizes on several clusters."""
+    record = json.loads((STORE / f"{PLANNED}.json").read_text(encoding="utf-8"))
+    measured = of_run(next(run for run in record["runs"] if run["workers"] == 2))
+    return [
+        {
+            "entities": f"{row['entities']:,}",
+            "machines": str(row["nodes"]),
+            "seconds a round": f"{row['seconds']:,.0f}",
+            "of these the driver": f"{row['driver seconds']:,.0f}",
+            "into each machine": f"{row['bytes into a machine'] / 1e9:,.1f} GB",
+        }
+        for row in (measured.on(nodes, CORES, entities) for entities in ENTITIES for nodes in NODES)
+    ]
 
 
 def of_run(run: dict[str, Any]) -> Measured:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -140,35 +141,43 @@ def bench(  # noqa: PLR0917 - one parameter for each option
     emea bench --plan run
     """
     from emea import bench as benchmarks
-    from emea.cli._show import show_bench, show_comparison, show_growth
-    from emea.cli._show_plan import show_plan
+    from emea.cli._show import show_comparison
 
     if compare is not None:
         show_comparison(*(benchmarks.read_bench(path) for path in compare))
         return
-    if plan is not None:
-        from emea.bench.plan import plan as computed
-
-        planned = computed(plan)
-        typer.echo(json.dumps(planned, indent=1)) if as_json else show_plan(planned)
-        return
-
-    import torch
-
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if scale:
-        from emea.bench.scale import scale as measure
-
-        found, show = measure(scale, ratio, chosen), show_growth
-    else:
-        task = Inputs(data=data, ratio=ratio).read()[0] if data is not None else None
-        found, show = benchmarks.bench(chosen, repeats, task), show_bench
+    found, show = _planned(plan) if plan is not None else _measured(device, repeats, data, ratio, scale or [])
     if file is not None:
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(found, indent=1))
     else:
         show(found)
+
+
+def _planned(folder: Path) -> tuple[dict[str, Any], Callable[[dict[str, Any]], None]]:
+    """What follows from a run on a cluster, and what shows it."""
+    from emea.bench.plan import plan
+    from emea.cli._show_plan import show_plan
+
+    return plan(folder), show_plan
+
+
+def _measured(
+    device: str | None, repeats: int, data: Path | None, ratio: float | None, scale: list[Path]
+) -> tuple[dict[str, Any], Callable[[dict[str, Any]], None]]:
+    """What was measured, and what shows it: whole runs on several folders, or the stages of a round."""
+    import torch
+
+    from emea.bench import bench as measure_stages
+    from emea.bench.scale import scale as measure_runs
+    from emea.cli._show import show_bench, show_growth
+
+    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if scale:
+        return measure_runs(scale, ratio, chosen), show_growth
+    task = Inputs(data=data, ratio=ratio).read()[0] if data is not None else None
+    return measure_stages(chosen, repeats, task), show_bench
 
 
 def reproduce(  # noqa: PLR0917 - one parameter for each option

@@ -176,13 +176,17 @@ def test_processes_are_killed_at_random(
 def test_a_slow_machine_only_takes_longer(
     campaign: Campaign, problem: tuple[Prepared, Settings], expected: list[torch.Tensor]
 ) -> None:
+    halted = []
+
     def halt() -> None:
         stopped = campaign.processes()[:1]
+        halted.extend(stopped)
         for process in stopped:
             process.suspend()
         threading.Timer(2.0, lambda: [process.resume() for process in stopped if process.is_running()]).start()
 
     assert_same(found(problem, Disturbed(halt)), expected)
+    assert halted
 
 
 def command(folder: Path, *more: str) -> list[str]:
@@ -205,9 +209,9 @@ def whole(problem: tuple[Prepared, Settings], tmp_path_factory: pytest.TempPathF
     return files / "whole", given
 
 
-@pytest.mark.parametrize("moment", ["between", "within"])
+@pytest.mark.parametrize(("moment", "engine"), [("between", "ray"), ("within", "local")])
 def test_the_driver_is_killed_and_resumed(
-    campaign: Campaign, tmp_path: Path, moment: str, whole: tuple[Path, list[str]]
+    campaign: Campaign, tmp_path: Path, moment: str, engine: str, whole: tuple[Path, list[str]]
 ) -> None:
     folder, given = whole
     broken = tmp_path / "broken"
@@ -223,7 +227,7 @@ def test_the_driver_is_killed_and_resumed(
     driver.wait()
     assert (broken / CHECKPOINT).exists()
     driver.stderr.close()
-    subprocess.run(command(broken, "--resume"), check=True, capture_output=True, env=there)
+    subprocess.run(command(broken, "--resume", "--engine", engine), check=True, capture_output=True, env=there)
     for name in FILES:
         assert (broken / name).read_bytes() == (folder / name).read_bytes(), name
-    assert (broken / "engine.json").exists()
+    assert (broken / "engine.json").exists() == (engine == "ray")

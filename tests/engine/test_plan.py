@@ -23,7 +23,7 @@ WORK = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a run on two cores."""
-    ran = {"kind": "ray", "nodes": 2, "cpus": 2, "memory here": 10**9, "shared bytes": 600, "work": WORK}
+    ran = {"kind": "ray", "nodes": 2, "cpus": 2, "memory here": 10**9, "shared bytes": 600, "rounds": 2, "work": WORK}
     (tmp_path / "engine.json").write_text(json.dumps(ran))
     (tmp_path / "timings.jsonl").write_text('{"round": 0, "seconds": 20}\n{"round": 1, "seconds": 10}\n')
     (tmp_path / "settings.toml").write_text("[run]\nsources = 400\ntargets = 600\n")

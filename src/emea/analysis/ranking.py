@@ -164,10 +164,10 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
             torch.argsort(links.source, stable=True),
             torch.bincount(links.source, minlength=pairs.sources),
         )
-        first_true = starts(true)
+        first_true, sources, targets = starts(true), embeddings.source, embeddings.target  # fetched once
         for part in torch.split(rows, block):
             source, target = links.source[part], links.target[part]
-            csls = _cosines(embeddings.source[source], embeddings.target).mul_(2).sub_(pairs.target_density)
+            csls = _cosines(sources[source], targets).mul_(2).sub_(pairs.target_density)
             right = csls.gather(1, target[:, None])
             row, position = expand(first_true[source], true[source])
             csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source

@@ -39,7 +39,7 @@ class Measured:
         except (OSError, ValueError) as error:
             raise InputError(f"{folder} is not the folder of a run with --engine ray: {error}") from error
         about = read_config(folder / "settings.toml", "run")
-        seconds = [json.loads(line)["seconds"] for line in times]
+        seconds = [json.loads(line)["seconds"] for line in times[-ran["rounds"] :]]  # of the process that ended the run
         entities = about["sources"] + about["targets"]
         shared, memory = ran["shared bytes"], ran["memory here"]
         return cls(entities, len(seconds), sum(seconds), ran["cpus"], ran["work"], shared, memory)
@@ -60,7 +60,7 @@ class Measured:
 
     def on(self, nodes: int, cores: int, entities: int | None = None) -> dict[str, Any]:
         """A round of graphs of this size on so many machines: seconds, and bytes that each machine and the driver have
-        to hold. Time and bytes grow with the number of entities."""
+        to hold. Time and bytes are taken to grow with the entities; lists, √entities of them, grow faster."""
         growth = 1.0 if entities is None else entities / self.entities
         moved = growth * (self.shared + sum(each["bytes"] for each in self.work.values())) / self.rounds
         into = moved * (1 - 1 / nodes)  # at most: a machine fetches nothing twice

@@ -19,11 +19,11 @@ from emea.kernels.messages import Pattern, products
 from emea.kernels.segments import cuts
 
 BLOCK = 2**22  # pairs compared at a time
-SCANNED = 2**25  # the same on lists, in a block
+LISTED = 2**25  # the same on lists, in a block
 PART = 2**12  # entities whose nearest are found at a time
 VECTORS = 2**15  # whose lists are found at a time
 ENOUGH = 4  # marks shared with a bounded number of entities that tell more than the nearest lists
-_Shape = tuple[int, int, int]  # lists that an entity visits, entities it keeps, and those it may share marks with
+_Limits = tuple[int, int, int]  # lists that an entity visits, entities it keeps, and those it may share marks with
 
 LEAST = 0.1  # of its lists that an entity with enough marks visits
 
@@ -98,20 +98,22 @@ class _Queries:
         place = torch.empty_like(self.order)
         place[self.order] = torch.arange(len(place), device=place.device)
         work = torch.tensor([each.work for each in visits])
-        blocks = [(visits[first:last],) for first, last in pairwise(cuts(work, SCANNED))] if visits else []
-        shape, kept = (self.lists, self.count, self.shared), engine.share(place)
-        scanned = engine.exchange(partial(_lists_scanned, shape, len(rows)), blocks, len(rows), kept, *sides)
+        blocks = [(visits[first:last],) for first, last in pairwise(cuts(work, LISTED))] if visits else []
+        limits, known = (self.lists, self.count, self.shared), engine.share((holders, place))
+        scanned = engine.exchange(partial(_lists_scanned, limits, len(rows)), blocks, len(rows), known, *sides)
         parts = ((some, self.marks[some], heard) for some, heard in zip(rows, scanned, strict=True))
-        found = [*engine.map(partial(_nearest_of_part, shape), parts, engine.share((holders, place)), *sides)]
+        found = [*engine.map(partial(_nearest_of_part, limits), parts, known, *sides)]
         result = torch.empty(len(place), self.count, dtype=torch.int32, device=place.device)
         for some, best in zip(rows, found, strict=True):
             result[some] = best
         return result
 
 
-def _lists_scanned(shape: _Shape, parts: int, visits: list[Visits], place: Tensor, *sides: Tensor) -> list[Found]:
+def _lists_scanned(
+    limits: _Limits, parts: int, visits: list[Visits], known: tuple[Holders, Tensor], *sides: Tensor
+) -> list[Found]:
     """What the visits to some lists find, for each part."""
-    (lists, count, _), (queries, keys) = shape, sides
+    (lists, count, _), place, (queries, keys) = limits, known[1], sides
     found = Found.nothing(sum(len(each.visits) for each in visits), count, place.device)
     done = 0
     for some in scan(queries, keys, visits, lists=lists, kept=count):
@@ -122,7 +124,7 @@ def _lists_scanned(shape: _Shape, parts: int, visits: list[Visits], place: Tenso
 
 
 def _nearest_of_part(
-    shape: _Shape,
+    limits: _Limits,
     rows: Tensor,
     marks: Tensor,
     scanned: Iterator[Found],
@@ -130,7 +132,7 @@ def _nearest_of_part(
     *sides: Tensor,
 ) -> Tensor:
     """The nearest of some entities, among what scans found for them and who shares their marks."""
-    (lists, count, shared), (holders, place), (queries, keys) = shape, known, sides
+    (lists, count, shared), (holders, place), (queries, keys) = limits, known, sides
     near, first = Found.nothing(len(rows) * lists, count, rows.device), int(place[rows[0]])
     for some in scanned:
         near.fill((place[some.visit // lists] - first) * lists + some.visit % lists, some)

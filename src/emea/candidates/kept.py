@@ -63,8 +63,8 @@ class KeptEmbeddings(Embeddings):
 
     @property
     def device(self) -> torch.device:
-        """Where work sees them."""
-        return self.forms[0].device
+        """Where what follows from them is: the CPU, if they are kept elsewhere."""
+        return self.forms[0].device if self.engine is LOCAL else torch.device("cpu")
 
     def swap(self) -> KeptEmbeddings:
         """The same embeddings seen from the target."""
@@ -77,8 +77,9 @@ class KeptEmbeddings(Embeddings):
         return self.of(Embeddings(self.source.to(device), self.target.to(device)))
 
     def here(self) -> Embeddings:
-        """The same embeddings, no longer kept by an engine."""
-        return Embeddings(self.source, self.target)
+        """The same embeddings, no longer kept by an engine: copied, as its memory may be gone with it."""
+        source, target = (side if self.engine is LOCAL else side.clone() for side in (self.source, self.target))
+        return Embeddings(source, target)
 
     def rows(self, source: Tensor, target: Tensor) -> KeptEmbeddings:
         """Those of some entities only."""
@@ -103,7 +104,7 @@ class KeptEmbeddings(Embeddings):
             self.engine.map(_lengths, ((rows,) for rows in ranges(form.shape[0], EMBEDDING_BLOCK)), side)
             for side, form in zip(self.sides, self.forms, strict=True)
         ]
-        source, target = (torch.cat([torch.empty(0), *each]) for each in made)
+        source, target = (torch.cat([torch.empty(0, device=self.device), *each]) for each in made)
         return source, target
 
 

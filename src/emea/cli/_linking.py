@@ -53,7 +53,8 @@ def align(  # noqa: PLR0917 - one parameter for each group of options
     emea align --resume --out run
     """
     if long.resume:
-        method = MethodOptions(config=interrupted(graphs, reading, method, output))
+        begun = interrupted(graphs, reading, method, output)
+        method = MethodOptions(config=begun, engine=method.engine, engine_gpus=method.engine_gpus)
         graphs, reading = GraphOptions(), ReadingOptions()
     job = Job(chosen_inputs(graphs, reading, output, method.config), output, long)
     if not long.dry_run:
@@ -103,7 +104,8 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
             needed = replace(needed, seconds=needed.seconds + _since_start())  # reading would take the same again
             _show.show_estimate(needed, chosen, as_json=job.output.as_json)
             return None
-        chosen = fitted(chosen, needed)
+        if chosen.engine.kind == "local":  # elsewhere the memory of this machine says little
+            chosen = fitted(chosen, needed)
     elif job.long.memory is not None:
         raise SettingsError(f"--memory works with the method emea only, found --method {chosen.method}")
     elif job.long.dry_run:

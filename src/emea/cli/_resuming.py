@@ -15,7 +15,14 @@ from emea.runs.inputs import Inputs
 from emea.settings import EMEA, load, read_config
 
 SETTINGS = "settings.toml"
-NOT_OF_THE_RUN = {"folder", "quiet", "as_json", "force"}  # options that say nothing about what is linked or how
+NOT_OF_THE_RUN = {
+    "folder",
+    "quiet",
+    "as_json",
+    "force",
+    "engine",
+    "engine_gpus",
+}  # options that say nothing about what is linked or how
 DECIDED_LATER = {"similarity.block"}  # settings that a run fits to the free memory
 
 
@@ -51,7 +58,8 @@ def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOpt
     inputs = chosen_inputs(graphs, reading, output, method.config)
     asked = {**chosen_settings(method, inputs, output).resolved(), "run": inputs.table()}
     begun = {**load(config=path).resolved(), "run": Inputs.parse(read_config(path, "run"), path).table()}
-    wanted, known = dict(_flat(asked)), dict(_flat(begun))
+    wanted, known = ({name: value for name, value in each.items() if name != "engine"} for each in (asked, begun))
+    wanted, known = dict(_flat(wanted)), dict(_flat(known))
     for name in sorted(wanted.keys() | known.keys()):
         if wanted.get(name) != known.get(name) and not (name in DECIDED_LATER and name not in wanted):
             raise SettingsError(

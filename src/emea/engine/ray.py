@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import platform
 import resource
 import time
 import warnings
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import ray
 import torch
 from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from torch import Tensor
 
 from emea import __version__
@@ -28,7 +30,8 @@ from emea.errors import EngineError
 
 T = TypeVar("T")
 NOWHERE = "there is no Ray cluster at {}: {}; one that asks for tokens needs RAY_AUTH_MODE=token here, too"
-LOST = "the Ray cluster was lost ({}); run the same command with --resume once it is back"
+LOST = "the Ray cluster cannot go on ({}); continue with --resume --out FOLDER, there or with another --engine"
+RETRIES = 100  # of a task whose process or machine is lost
 
 
 @contextmanager
@@ -37,21 +40,28 @@ def connected(address: str, gpus: float = 0) -> Iterator[Cluster]:
     that is connected to a cluster stays so."""
     mine = not ray.is_initialized()
     if mine:
-        place: dict[str, Any] = {"include_dashboard": False} if address == "ray" else {"address": address}
+        here = {"include_dashboard": False, **({} if "RAY_ADDRESS" in os.environ else {"address": "local"})}
+        place: dict[str, Any] = here if address == "ray" else {"address": address}
         logging.getLogger("ray").setLevel(logging.ERROR)  # the level is no argument of a remote client
         try:
             ray.init(**place, log_to_driver=False)
         except (RayError, ConnectionError, RuntimeError, ValueError) as error:
             where = os.environ.get("RAY_ADDRESS", address) if address == "ray" else address
-            raise EngineError(NOWHERE.format(where, _first_line(error))) from error
+            raise EngineError(NOWHERE.format(where, _one_line(error))) from error
     try:
         cluster = Cluster(gpus)
-        cluster.require_same_version()
+        cluster.check(gpus)
         yield cluster
     except RayTaskError as error:
-        raise error.cause from None  # what went wrong in the work itself
-    except (RayError, ConnectionError) as error:
-        raise EngineError(LOST.format(_first_line(error))) from error
+        if isinstance(error.cause, RayError):
+            raise EngineError(LOST.format(_one_line(error.cause))) from error
+        raise error.cause from error  # what went wrong in the work itself
+    except RayError as error:
+        raise EngineError(LOST.format(_one_line(error))) from error
+    except ConnectionError as error:
+        if type(error) is not ConnectionError:  # a closed pipe, for instance, is not Ray's
+            raise
+        raise EngineError(LOST.format(_one_line(error))) from error
     finally:
         if mine:
             ray.shutdown()
@@ -63,8 +73,8 @@ class Cluster(Engine):
     def __init__(self, gpus: float = 0) -> None:
         _register()
         self._gpus, self._told, self._shared = gpus, defaultdict[str, list[Any]](list), 0
-        # A task that fails by itself is not run again; one whose process or machine is lost is, however often.
-        self._task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=-1, retry_exceptions=False)(_run)
+        # A task that fails by itself is not run again.
+        self._task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=False)(_run)
 
     def share(self, value: T) -> Kept[T]:
         """Put into the object store."""
@@ -101,22 +111,31 @@ class Cluster(Engine):
         self._told[_name(work)].append(told)
         return made
 
-    def require_same_version(self) -> None:
-        """Workers with another version would compute something else."""
-        here = __version__, torch.__version__
-        found = ray.get(ray.remote(num_cpus=0, max_retries=-1)(_versions).remote())
-        if found != here:
-            theirs, ours = (f"emea {each[0]} and torch {each[1]}" for each in (found, here))
-            raise EngineError(f"the workers of the Ray cluster have {theirs}, expected {ours} as here")
+    def check(self, gpus: float) -> None:
+        """Refuse machines with other versions, which would compute something else, and GPUs that there are not."""
+        ours = _versions()
+        working = [node for node in _machines() if node["Resources"].get("CPU", 0)]
+        if gpus and not any(node["Resources"].get("GPU", 0) for node in working):
+            raise EngineError(f"found no GPU in the Ray cluster, expected some for --engine-gpus {gpus:g}")
+        for node in working:
+            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=True)
+            task = ray.remote(num_cpus=0, max_retries=RETRIES)(_versions)
+            asked = task.options(scheduling_strategy=there).remote()
+            try:
+                theirs = ray.get(asked)
+            except RayTaskError as error:
+                raise EngineError(f"a machine of the Ray cluster cannot run emea: {_one_line(error.cause)}") from error
+            if theirs != ours:
+                raise EngineError(f"a machine of the Ray cluster has {theirs}, expected {ours} as here")
 
     def record(self) -> dict[str, Any]:
         """The machines, and the tasks, seconds and bytes of each kind of work."""
         work = {}
         for name, told in self._told.items():
-            seconds, made, _ = zip(*ray.get(told), strict=True)
+            seconds, made = zip(*ray.get(told), strict=True)
             work[name] = {"tasks": len(told), "seconds": round(sum(seconds), 3), "bytes": sum(made)}
-        alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-        shape = {"nodes": len(alive), "cpus": int(sum(node["Resources"].get("CPU", 0) for node in alive))}
+        machines = _machines()
+        shape = {"nodes": len(machines), "cpus": int(sum(node["Resources"].get("CPU", 0) for node in machines))}
         here = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return {"kind": "ray", **shape, "memory here": here, "shared bytes": self._shared, "work": work}
 
@@ -158,19 +177,24 @@ def _run(work: Work[Any], layout: list[int | None], parts: int | None, on_gpu: b
         arguments.append(taken[0] if count is None else iter(taken))
     made = work(*arguments)
     pieces = [made] if parts is None else [*made]
-    return (*pieces, (time.perf_counter() - started, sum(map(_bytes, pieces)), ray.get_runtime_context().get_node_id()))
+    return (*pieces, (time.perf_counter() - started, sum(map(_bytes, pieces))))
 
 
-def _versions() -> tuple[str, str]:
-    return __version__, torch.__version__
+def _versions() -> str:
+    return f"Python {platform.python_version()}, emea {__version__} and torch {torch.__version__}"
+
+
+def _machines() -> list[dict[str, Any]]:
+    """Those that are alive."""
+    return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
 def _name(work: Work[Any]) -> str:
     return getattr(work, "func", work).__name__.strip("_").replace("_", " ")
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _one_line(error: BaseException) -> str:
+    return " ".join((str(error).strip() or type(error).__name__).split())[:200]
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
@@ -200,9 +224,10 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 
 def _bytes(value: Any) -> int:
-    """How much memory the tensors of a value take, but for sparse ones."""
+    """How much memory the tensors of a value take."""
     if isinstance(value, Tensor):
-        return value.numel() * value.element_size() if value.layout == torch.strided else 0
+        stored = value.values() if value.layout == torch.sparse_csr else value
+        return stored.numel() * stored.element_size() * (1 if stored is value else 3)  # about: with its indices
     return sum(_bytes(each) for each in (_parts(value) or {}).values())
 
 

@@ -53,7 +53,7 @@ def in_parts(path: Path) -> bool:
     if not is_folder(path):
         return False
     names = [each.name for each in path.iterdir() if not each.name.startswith(("_", "."))]
-    only_parts = all(name.startswith("part") and name.endswith(".parquet") for name in names)
+    only_parts = all(name.startswith(("part-", "part.")) and name.endswith(".parquet") for name in names)
     return suffix(path) == ".parquet" or (bool(names) and only_parts)
 
 

@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -140,7 +141,8 @@ class _Loop:
         self.settings, self.graphs, self.competition = settings, prepared.graphs, Competition.of(settings.matching)
         self.training = torch.device(settings.device)
         # The rules compute in float64, which mps does not have.
-        self.device = torch.device("cpu") if self.training.type == "mps" else self.training
+        elsewhere = self.training.type == "mps" or engine is not LOCAL  # whose tasks return to the CPU
+        self.device = torch.device("cpu") if elsewhere else self.training
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.anchors, given = prepared.anchors.to(self.device), prepared.given
         self.seeds, self.validation, self.exclusions = (
@@ -184,8 +186,8 @@ class _Loop:
         """q_Θ: fit the encoder, find candidates, and turn similarities into probabilities (section 4.1)."""
         settings, started = self.settings, time.perf_counter()
         pairs = (lesson.known + self.anchors.labels + lesson.labels).to(self.training)
-        fitted = self.encoder.fit(pairs, self.generator, _reporter(watch, state, self.encoder))
-        embeddings = checked(fitted, self.engine, self.graphs, settings.em.encoder).to(self.device)
+        fit = partial(self.encoder.fit, pairs, self.generator, _reporter(watch, state, self.encoder))
+        embeddings = checked(fit(), self.engine, self.graphs, settings.em.encoder).to(self.device)
         seconds = time.perf_counter() - started
         marks = self.marks(pairs.to(self.device)) if self.marks else None
         nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)

@@ -76,7 +76,9 @@ class PARIS(TwoSidedRule[PARISSettings], Distributed):
     @cached_property
     def _swapped(self) -> PARIS:
         """The same rule seen from the target."""
-        return PARIS(self.task.swap(), self.settings, self.device)
+        swapped = PARIS(self.task.swap(), self.settings, self.device)
+        swapped.engine = self.engine
+        return swapped
 
     def _seen_from(self, beliefs: Counterparts, sides: Sequence[Side]) -> list[Tensor]:
         rows, weight = self.evidence(beliefs)

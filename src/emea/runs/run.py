@@ -63,7 +63,8 @@ def run(
         write_result(outcome, folder, inputs)
         _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
         if ran := engine.record():
-            _write_text(folder / ENGINE, json.dumps(ran, indent=2) + "\n")
+            rounds = len(keeper.rounds) - (len(saved.rounds) if saved else 0)  # of this process
+            _write_text(folder / ENGINE, json.dumps({**ran, "rounds": rounds}, indent=2) + "\n")
         measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
     if measures is not None:
         _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")

@@ -58,13 +58,13 @@ class Campaign:
         self.workers = [self.add(), self.add()]
         ray.init(address=self.machines.address, log_to_driver=False)
 
-    def add(self) -> Any:
-        return self.machines.add_node(num_cpus=1, object_store_memory=STORE)
+    def add(self, *, wait: bool = True) -> Any:
+        return self.machines.add_node(wait=wait, num_cpus=1, object_store_memory=STORE)
 
     def lose_one(self) -> None:
         """A machine goes, without a word, and another comes."""
         self.machines.remove_node(self.workers.pop(0), allow_graceful=False)
-        self.workers.append(self.add())
+        self.workers.append(self.add(wait=False))
 
     def processes(self) -> list[psutil.Process]:
         """Those that work on something: not the agents of a machine, without which it is lost."""

@@ -33,10 +33,9 @@ from emea.settings import Settings, load
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("cluster"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning"),
 ]
-STORE = 2**27  # bytes of each machine's object store: less than a run makes, so that some of it goes to disk
+STORE = 2**28  # bytes of each machine's object store: less than the campaign makes, so that some of it goes to disk
 STAGES = {
     *("plain view", "weighted view", "both views"),
     *("projected", "nearest lists", "lists scanned", "nearest of part", "cosines"),
@@ -137,7 +136,7 @@ class Disturbed(Cluster):
             self.happens()
 
 
-def test_a_machine_is_lost_in_every_stage(
+def a_machine_is_lost_in_every_stage(
     campaign: Campaign, problem: tuple[Prepared, Settings], expected: list[torch.Tensor]
 ) -> None:
     engine = Disturbed(campaign.lose_one)
@@ -146,7 +145,7 @@ def test_a_machine_is_lost_in_every_stage(
     assert engine.record()["nodes"] == 3
 
 
-def test_processes_are_killed_at_random(
+def processes_are_killed_at_random(
     campaign: Campaign, problem: tuple[Prepared, Settings], expected: list[torch.Tensor]
 ) -> None:
     draw, killed, over = random.Random(0), 0, threading.Event()
@@ -173,7 +172,7 @@ def test_processes_are_killed_at_random(
     assert killed == KILLS
 
 
-def test_a_slow_machine_only_takes_longer(
+def a_slow_machine_only_takes_longer(
     campaign: Campaign, problem: tuple[Prepared, Settings], expected: list[torch.Tensor]
 ) -> None:
     halted = []
@@ -209,8 +208,7 @@ def whole(problem: tuple[Prepared, Settings], tmp_path_factory: pytest.TempPathF
     return files / "whole", given
 
 
-@pytest.mark.parametrize(("moment", "engine"), [("between", "ray"), ("within", "local")])
-def test_the_driver_is_killed_and_resumed(
+def the_driver_is_killed_and_resumed(
     campaign: Campaign, tmp_path: Path, moment: str, engine: str, whole: tuple[Path, list[str]]
 ) -> None:
     folder, given = whole
@@ -231,3 +229,18 @@ def test_the_driver_is_killed_and_resumed(
     for name in FILES:
         assert (broken / name).read_bytes() == (folder / name).read_bytes(), name
     assert (broken / "engine.json").exists() == (engine == "ray")
+
+
+def test_a_campaign_of_faults(
+    campaign: Campaign,
+    problem: tuple[Prepared, Settings],
+    expected: list[torch.Tensor],
+    whole: tuple[Path, list[str]],
+    tmp_path: Path,
+) -> None:
+    """One after the other, on one cluster: what is killed in one must not be what another waits for."""
+    a_machine_is_lost_in_every_stage(campaign, problem, expected)
+    processes_are_killed_at_random(campaign, problem, expected)
+    a_slow_machine_only_takes_longer(campaign, problem, expected)
+    for moment, engine in (("between", "ray"), ("within", "local")):
+        the_driver_is_killed_and_resumed(campaign, tmp_path / moment, moment, engine, whole)

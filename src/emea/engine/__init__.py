@@ -78,7 +78,7 @@ class Local(Engine):
         self, work: Work[Sequence[T]], blocks: Iterable[Block], parts: int, *shared: Kept[Any]
     ) -> list[Made[T]]:
         """All blocks, and then their pieces."""
-        made = [next(iter(self.map(work, [block], *shared))) for block in blocks]
+        made = [*self.map(work, blocks, *shared)]
         return [_Later(pieces) for pieces in zip(*made, strict=True)] if made else [_Later(()) for _ in range(parts)]
 
 

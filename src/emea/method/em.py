@@ -6,7 +6,6 @@ import inspect
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -186,8 +185,10 @@ class _Loop:
         """q_Θ: fit the encoder, find candidates, and turn similarities into probabilities (section 4.1)."""
         settings, started = self.settings, time.perf_counter()
         pairs = (lesson.known + self.anchors.labels + lesson.labels).to(self.training)
-        fit = partial(self.encoder.fit, pairs, self.generator, _reporter(watch, state, self.encoder))
-        embeddings = checked(fit(), self.engine, self.graphs, settings.em.encoder).to(self.device)
+        report, name = _reporter(watch, state, self.encoder), settings.em.encoder
+        found = checked(self.encoder.fit(pairs, self.generator, report), self.engine, self.graphs, name)
+        embeddings = found.to(self.device)
+        del found  # frees memory where there are two devices
         seconds = time.perf_counter() - started
         marks = self.marks(pairs.to(self.device)) if self.marks else None
         nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)

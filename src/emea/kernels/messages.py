@@ -67,6 +67,12 @@ class Pattern:
         """Whether the entries are listed by row, in any order of columns."""
         return bool((self.row[1:] >= self.row[:-1]).all())
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are more entries than cells, as between few entities with many edges: what multiplies sparse
+        matrices refuses that."""
+        return len(self.row) > self.shape[0] * self.shape[1]
+
     @cached_property
     def order(self) -> Tensor:
         """The permutation that sorts the entries by row and column, [entries]."""
@@ -209,7 +215,7 @@ def _sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
     if kernels is not None:
         sums: Tensor = kernels.weighted_sum(pattern.parts, pattern.order, pattern.sorted_column, values, features)
         return sums
-    if features.device.type not in {"cpu", "cuda"}:
+    if pattern.is_crowded or features.device.type not in {"cpu", "cuda"}:
         return plain_sum(pattern, values, features)
     if features.device.type == "cpu" and features.dtype == torch.float32:
         summed: Tensor = torch.nn.functional.embedding_bag(  # faster on a CPU than a sparse matrix product
@@ -235,8 +241,7 @@ def _product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
         return found
     if left.dtype == torch.bfloat16:  # which sparse products do not know
         return _product_of_halves(pattern, left, right)
-    crowded = len(pattern.row) > pattern.shape[0] * pattern.shape[1]  # torch refuses more entries than cells
-    if crowded or left.device.type not in {"cpu", "cuda"}:
+    if pattern.is_crowded or left.device.type not in {"cpu", "cuda"}:
         return plain_product(pattern, left, right)
     _hear_warning_once()
     column = pattern.column if pattern.is_by_row else pattern.sorted_column

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-PLAIN: dict[str, Any] = {"shared": False, "forget": False, "far": 1.0}  # nothing that LightEA lacks
-
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
     "best": {  # propagation first, then with it Dual-AMN and RREA
-        "probability": {"prior_pairs": 5, "discount": False},
         "em": {"encoder": "committee", "rounds": 9, "growth": 0},
-        "encoders": {
-            "committee": {"settings": {"propagation": PLAIN, "dual_amn": {"more_epochs": 10, "dropout": 0.3}}}
-        },
+        "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
     },
     "letter": {  # Guiding Neural Entity Alignment with Compatibility, as written; what it leaves open: docs/reproduce
         "probability": {"balance": 0, "fit_to": "known", "prior_pairs": 0, "discount": False},  # eq. 1–3

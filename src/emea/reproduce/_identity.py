@@ -9,7 +9,6 @@ from typing import Any
 
 from emea import plugins
 from emea.contracts import Plugin
-from emea.presets import PLAIN
 from emea.settings import EMEA, Settings
 
 # Settings added after the first runs were stored, by stage or plug-in, with the value that means what was done before.
@@ -17,7 +16,7 @@ SINCE: dict[str, dict[str, object]] = {
     "matching": {"cardinality": "one-to-one"},
     "em": {"growth": 0.0},
     "probability": {"discount": False},
-    "propagation": PLAIN,
+    "propagation": {"shared": False, "forget": False, "far": 1.0},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
     "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }

@@ -148,8 +148,8 @@ def page(folder: Path) -> str:
         measured = read_records(cells(preset), folder)
         made_by |= {f"code {run['code']}, {run['machine']}" for run in measured.values()}
         if measured:
-            settings = ", with its settings of 0.1.0" if preset == "best" else ""
-            parts.append(f"## Preset `{preset}`{settings}, ranked by {decoding}\n\n{markdown_table(table(measured, preset))}\n")
+            of = f"`{preset}`" + (", with its settings of 0.1.0" if preset == "best" else "")
+            parts.append(f"## Preset {of}, ranked by {decoding}\n\n{markdown_table(table(measured, preset))}\n")
         else:
             parts.append(f"## Preset `{preset}`\n\nNot measured yet: `make results`.\n")
     return f"""# How much test leakage inflates scores

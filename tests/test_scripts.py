@@ -72,7 +72,7 @@ def test_a_figure_is_of_one_code_and_all_are_of_one_machine(script: Script) -> N
     for cell in [*script("results").timed(), *script("results").others(Path(), "cpu")]:
         record = store.read(cell.name)
         if record is not None:
-            codes.setdefault((cell.system.name, cell.data, cell.ratio), set()).add(record["code"])
+            codes.setdefault((cell.system, cell.data, cell.ratio), set()).add(record["code"])
     assert {name: found for name, found in codes.items() if len(found) > 1} == {}
     assert len({record["machine"] for record in kept()}) == 1
 

@@ -183,7 +183,7 @@ class Choice:
     ratio: float | None = None
     split: int = 0
     fold: int | None = None
-    seeds: Path | None = None
+    seeds: Path | str | None = None
 
 
 class Reading(BaseModel):

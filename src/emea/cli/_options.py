@@ -36,7 +36,7 @@ All = Annotated[bool, typer.Option("--all", help="Show all measures, not the mai
 Ratio = Annotated[
     float | None, typer.Option(help="With --data: share of its links to use as seeds.", rich_help_panel=INPUT)
 ]
-Seeds = Annotated[Path | None, typer.Option(help="Known pairs: two columns, source and target.")]
+Seeds = Annotated[str | None, typer.Option(help="Known pairs: two columns, source and target.", metavar="<path>")]
 Data = Annotated[
     Path | None,
     typer.Option(help="Benchmark folder (OpenEA or id files) instead of two files.", rich_help_panel=INPUT),

@@ -39,6 +39,7 @@ from emea.formats._pairs import (
     to_unmatched,
 )
 from emea.formats._selection import SELECTING, select
+from emea.formats._stores import SCHEMES, is_stored, name_of, nearby
 from emea.verdicts import DATABASE
 
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
@@ -47,6 +48,9 @@ BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
 def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     """The graph in a file or a folder of tables, in the format given by its suffix, or at an address."""
     place = location(place)
+    if is_stored(place):
+        with nearby(place) as path:
+            return read_graph(path, reading)
     shown = without_password(place)
     source = graph_source(place)
     _refuse_idle(reading, source, shown)
@@ -76,10 +80,12 @@ def graph_source(place: str | Path) -> GraphReader | GraphServer:
         if is_folder(place) and not in_parts(place):
             return Folder()
         return graph_format(IN_PARTS if in_parts(place) else place, GraphReader)
+    if is_stored(place):  # a folder, if its name does not say otherwise
+        return graph_format(name_of(place), GraphReader) if suffix(name_of(place)) else Folder()
     scheme = place.partition("://")[0].lower()
     server, known = first_with(GraphServer, lambda each: each.schemes, scheme)
     if server is None:
-        listed = ", ".join(sorted(known))
+        listed = ", ".join(sorted([*known, *SCHEMES]))
         raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {listed}")
     return server
 
@@ -98,13 +104,13 @@ def read_pairs(path: Path, source: Graph, target: Graph, cardinality: str = ONE_
     return to_links(read_pair_names(path), path, source, target, cardinality)
 
 
-def read_known(path: Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Task:
+def read_known(place: str | Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Task:
     """A task with what a file of pairs says: known pairs, pairs that are wrong, and entities without counterpart. A few
     pairs with unknown names are skipped with a warning."""
-    return _known(read_pair_names(path), path, source, target, cardinality)
+    return _known(*_pairs(place, "seeds"), source, target, cardinality)
 
 
-def _known(pairs: pa.Table, path: Path, source: Graph, target: Graph, cardinality: str) -> Task:
+def _known(pairs: pa.Table, path: str | Path, source: Graph, target: Graph, cardinality: str) -> Task:
     pairs = recognised(pairs, path, source, target)
     said = pairs, path, source, target
     return Task(
@@ -142,7 +148,7 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
     )
 
 
-def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, Path]:
+def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, str | Path]:
     """The pairs that were decided on, and what messages call them."""
     if not isinstance(decisions, str | Path):
         return _pairs(decisions, "decisions")
@@ -165,6 +171,9 @@ def convert(
     Without `kind`, the source's suffix tells graphs from pairs; if they share the suffix, the content does.
     """
     place = location(source)
+    if is_stored(place):
+        with nearby(place) as copy:
+            return convert(copy, target, kind=kind, reading=reading)
     if isinstance(place, Path) and place.exists() and target.exists() and place.samefile(target):
         raise InputError(f"{target} is the file to read, expected another one to write")
     path = place if isinstance(place, Path) and not is_folder(place) else None
@@ -257,8 +266,9 @@ def read_reference(pairs: Any, task: Task) -> Reference:
     return Reference(to_links(*_pairs(pairs, "reference"), task.source, task.target, MANY_TO_MANY))
 
 
-def _pairs(given: Any, name: str) -> tuple[pa.Table, Path]:
+def _pairs(given: Any, name: str) -> tuple[pa.Table, str | Path]:
     """The pairs in a file, or those that a program holds; and what messages call them."""
     if isinstance(given, str | Path):
-        return read_pair_names(Path(given)), Path(given)
+        with nearby(given) as path:
+            return read_pair_names(path), without_password(location(given))
     return pair_names(given, name), Path(name)

@@ -162,7 +162,7 @@ def needed_columns(pairs: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
+def to_exclusions(pairs: pa.Table, path: str | Path, source: Graph, target: Graph) -> Links:
     """The links that a pair reader's table excludes, sorted, without duplicates."""
     pairs = pairs.filter(pa.array(is_excluded(pairs) & ~is_unmatched(pairs)))
     columns = _positions(pairs, "source", path, source, target), _positions(pairs, "target", path, target, source)
@@ -170,7 +170,7 @@ def to_exclusions(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> 
     return Links.build(*(torch.from_numpy(column.copy()) for column in unique.T))
 
 
-def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> Links:
+def to_unmatched(pairs: pa.Table, path: str | Path, source: Graph, target: Graph) -> Links:
     """The entities that a pair reader's table says to have no counterpart, as links to −1."""
     alone = pairs.filter(pa.array(is_unmatched(pairs)))
     sides = []
@@ -181,7 +181,7 @@ def to_unmatched(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> L
     return Links.build(sides[0], missing[0]) + Links.build(missing[1], sides[1])
 
 
-def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Links:
+def to_links(pairs: pa.Table, path: str | Path, source: Graph, target: Graph, cardinality: str = ONE_TO_ONE) -> Links:
     """The links in a pair reader's table, sorted, without duplicates; an entity with more counterparts than the
     cardinality allows is refused."""
     pairs = pairs.filter(pa.array(~is_excluded(pairs)))
@@ -201,12 +201,12 @@ def to_links(pairs: pa.Table, path: Path, source: Graph, target: Graph, cardinal
     return Links.build(*columns)
 
 
-def place(pairs: pa.Table, row: int, path: Path) -> str:
+def place(pairs: pa.Table, row: int, path: str | Path) -> str:
     """The file and the line of a pair, or its number if the line is not known."""
     return f"{path}, line {pairs['line'][row]}" if "line" in pairs.column_names else f"{path}, pair {row + 1}"
 
 
-def recognised(pairs: pa.Table, path: Path, source: Graph, target: Graph) -> pa.Table:
+def recognised(pairs: pa.Table, path: str | Path, source: Graph, target: Graph) -> pa.Table:
     """The pairs whose entities are in the graphs, with a warning if a few are not; an error if these are many."""
     if not pairs.num_rows:
         raise InputError(f"{path} holds no pair, expected at least one")
@@ -236,14 +236,14 @@ def _is_known(pairs: pa.Table, column: str, graph: Graph) -> np.ndarray:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def _positions(pairs: pa.Table, column: str, path: Path, graph: Graph, other: Graph) -> np.ndarray:
+def _positions(pairs: pa.Table, column: str, path: str | Path, graph: Graph, other: Graph) -> np.ndarray:
     positions = graph.positions(pairs[column].combine_chunks())
     if positions.null_count:
         raise InputError(_complaint(pairs, positions.is_null().index(True).as_py(), path, column, (graph, other)))
     return np.asarray(positions.to_numpy(), dtype=np.int64)
 
 
-def _complaint(pairs: pa.Table, row: int, path: Path, column: str, graphs: tuple[Graph, Graph]) -> str:
+def _complaint(pairs: pa.Table, row: int, path: str | Path, column: str, graphs: tuple[Graph, Graph]) -> str:
     """Which name is unknown to its graph, the first one, and which one may be meant."""
     name, (graph, other) = pairs[column][row].as_py(), graphs
     found = f"{place(pairs, row, path)}: found '{name}', expected an entity of the {column} graph"
@@ -254,7 +254,7 @@ def _complaint(pairs: pa.Table, row: int, path: Path, column: str, graphs: tuple
 
 
 def _refuse_two_counterparts(
-    pairs: pa.Table, rows: np.ndarray, ids: np.ndarray, path: Path, columns: tuple[str, str]
+    pairs: pa.Table, rows: np.ndarray, ids: np.ndarray, path: str | Path, columns: tuple[str, str]
 ) -> None:
     """Refuse distinct pairs that share the entity in the first column."""
     column, other = columns

@@ -36,7 +36,7 @@ class Inputs(BaseModel):
     target_reading: Reading = PLAIN
     data: Path | None = None
     example: str | None = None
-    seeds: Path | None = None
+    seeds: Path | str | None = None
     decisions: Path | None = None
     ratio: float | None = None
     split: int = 0
@@ -47,7 +47,7 @@ class Inputs(BaseModel):
     formats: tuple[str, ...] = USUAL_FORMATS
     strict_seeds: bool = False
 
-    @field_validator("source", "target")
+    @field_validator("source", "target", "seeds")
     @classmethod
     def _located(cls, place: Path | str | None) -> Path | str | None:
         return place if place is None or "://" in str(place) else Path(place)
@@ -132,5 +132,5 @@ class Inputs(BaseModel):
         from emea.formats import without_password
 
         kept = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        kept |= {name: str(without_password(kept[name])) for name in ("source", "target") if name in kept}
+        kept |= {name: str(without_password(kept[name])) for name in ("source", "target", "seeds") if name in kept}
         return kept | {"split": self.split, "top_k": self.top_k, "with_seeds": self.with_seeds}

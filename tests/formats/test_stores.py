@@ -1,0 +1,102 @@
+"""Files in object stores: read as if they lay here, asked of a server of our own."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow.fs import FileSystem, LocalFileSystem, copy_files
+from typer.testing import CliRunner
+
+from emea.cli import app
+from emea.errors import InputError
+from emea.formats import convert, read_graph
+
+SECRET = "secret"
+
+
+class Bucket:
+    """A bucket of a server."""
+
+    def __init__(self, port: int) -> None:
+        self.query = f"?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
+
+    def address(self, name: str) -> str:
+        return f"s3://reader:{SECRET}@graphs/{name}{self.query}"
+
+    def put(self, path: Path, name: str) -> str:
+        """Copy a file or a folder there; its address."""
+        system, place = FileSystem.from_uri(self.address(name) + "&allow_bucket_creation=true")
+        system.create_dir(place if path.is_dir() else str(Path(place).parent))
+        copy_files(str(path), place, source_filesystem=LocalFileSystem(), destination_filesystem=system)
+        return self.address(name)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield Bucket(server.get_host_and_port()[1])
+    server.stop()
+
+
+@pytest.fixture
+def graphs(tmp_path: Path) -> Path:
+    for side in "ab":
+        names = [f"{side}{number}" for number in range(40)]
+        rows = (f"{one}\tnear\t{other}\n" for one, other in pairwise(names))
+        (tmp_path / f"{side}.tsv").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "pairs.tsv").write_text("".join(f"a{i}\tb{i}\n" for i in range(0, 40, 4)), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_run_reads_graphs_and_seeds_from_a_bucket(bucket: Bucket, graphs: Path) -> None:
+    here = [str(graphs / name) for name in ("a.tsv", "b.tsv", "pairs.tsv")]
+    there = [bucket.put(Path(path), f"in/{Path(path).name}") for path in here]
+    written = []
+    for out, (source, target, seeds) in (("near", here), ("far", there)):
+        asked = ["align", source, target, "--seeds", seeds, "--out", str(graphs / out), "--set", "em.rounds=1"]
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code == 0, done.output
+        assert SECRET not in done.output
+        written.append((graphs / out / "alignment.tsv").read_bytes())
+    assert written[0] == written[1] != b""
+    assert SECRET not in (graphs / "far" / "settings.toml").read_text(encoding="utf-8")
+
+
+def test_a_table_in_parts_and_pairs_are_converted(bucket: Bucket, graphs: Path) -> None:
+    whole = read_graph(graphs / "a.tsv")
+    parts = graphs / "a.parquet"
+    parts.mkdir()
+    convert(graphs / "a.tsv", parts / "part-0.parquet")
+    assert "39 triples" in convert(bucket.put(parts, "a.parquet"), graphs / "again.tsv")
+    assert [*read_graph(graphs / "again.tsv").entities] == [*whole.entities]
+    assert "10 pairs" in convert(bucket.put(graphs / "pairs.tsv", "pairs.tsv"), graphs / "pairs.sssom.tsv")
+
+
+def test_what_is_missing_or_wrong_is_named_by_its_address(bucket: Bucket, graphs: Path) -> None:
+    with pytest.raises(InputError, match=r"^s3://reader@graphs/none\.tsv.* does not exist") as missing:
+        read_graph(bucket.address("none.tsv"))
+    (graphs / "odd.tsv").write_text("a\tb\nc\td\te\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"^s3://reader@graphs/odd\.tsv") as odd:
+        read_graph(bucket.put(graphs / "odd.tsv", "odd.tsv"))
+    with pytest.raises(InputError, match=r"^s3://reader@graphs/a\.tsv.* cannot be read: ") as refused:
+        read_graph(f"s3://reader:{SECRET}@graphs/a.tsv?endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1")
+    with pytest.raises(InputError, match=r"^s3://reader@graphs/a\.tsv\?colour=red cannot be read: .*colour") as unknown:
+        read_graph(f"s3://reader:{SECRET}@graphs/a.tsv?colour=red")
+    for error in (missing, odd, refused, unknown):
+        assert SECRET not in str(error.value)
+        assert "emea-" not in str(error.value)  # the copy's folder
+
+
+def test_a_file_s_address_is_a_file(graphs: Path) -> None:
+    path = graphs / "a.tsv"
+    assert [*read_graph(path.as_uri()).entities] == [*read_graph(path).entities]
+    with pytest.raises(InputError, match="does not exist"):
+        read_graph((graphs / "none.tsv").as_uri())
+
+
+def test_an_unknown_scheme_names_those_known() -> None:
+    with pytest.raises(InputError, match=r"found the scheme 'ftp', expected a file or one of .*http.*s3"):
+        read_graph("ftp://example.org/a.ttl")

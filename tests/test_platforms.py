@@ -2,7 +2,6 @@
 
 import ast
 import io
-import resource
 import socket
 import sys
 from collections.abc import Iterator
@@ -59,6 +58,7 @@ def test_the_peak_on_linux_is_that_of_the_status(tmp_path: Path, monkeypatch: py
 
 
 def test_the_peak_on_macos_is_told_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
     monkeypatch.setattr(devices, "PROCESSES", tmp_path)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=123_456_789))

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+CPU_BUILDS := https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test types quick-tests test-slow test-all check bench docs release licences results fuzz format clean
+.PHONY: demo test types quick-tests test-slow test-all check bench docs release lock locked licences results fuzz format clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -39,6 +40,17 @@ docs: .venv/installed-dev
 release: .venv/installed-dev
 	$(INSTALL) twine
 	$(BIN)/python scripts/release.py
+
+# The hashes of all files that the workflow installs; after each change of pyproject.toml or constraints.txt.
+lock: .venv/installed-dev
+	$(INSTALL) uv
+	$(BIN)/python scripts/lock.py
+
+# What the workflow installs before anything else: files with those hashes, and torch for CPUs, which is not on PyPI.
+locked:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement .github/requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --index-url $(CPU_BUILDS) --constraint constraints.txt torch
 
 licences: .venv/installed-dev
 	@$(BIN)/python scripts/licences.py

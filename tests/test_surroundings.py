@@ -94,6 +94,19 @@ def test_lines_may_end_as_on_windows(usual: dict[str, bytes], tmp_path: Path) ->
     assert (folder / "run" / "alignment.tsv").read_bytes() == usual["alignment.tsv"]
 
 
+def offline(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """A command that fails if it asks for the network."""
+    given = [sys.executable, "-c", OFFLINE, *command.split()]
+    return subprocess.run(given, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def test_an_address_among_the_inputs_asks_for_the_network(tmp_path: Path) -> None:
+    """And nothing else does, as the next test shows."""
+    (tmp_path / "shop.csv").write_text(SHOP, encoding="utf-8")
+    done = offline(tmp_path, "align shop.csv http://127.0.0.1:9/sparql --query dbo:City --out run")
+    assert "the network was asked for" in done.stderr
+
+
 def test_no_command_asks_for_the_network(tmp_path: Path) -> None:
     linked(tmp_path / "here", {})
     commands = [
@@ -106,11 +119,11 @@ def test_no_command_asks_for_the_network(tmp_path: Path) -> None:
         "merge run --out merged.csv",
         "convert shop.csv shop.parquet",
         "decisions run",
+        "decisions run --export decided.sssom.tsv",
         "doctor",
+        "demo --quiet --device cpu",
     ]
     (tmp_path / "here" / "pairs.tsv").write_text("source\ttarget\nS6\tR6\nS7\tR7\n", encoding="utf-8")
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-c", OFFLINE, *command.split()], cwd=tmp_path / "here", capture_output=True, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
+        done = offline(tmp_path / "here", command)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"

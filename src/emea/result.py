@@ -136,12 +136,13 @@ class Result:
             (folder / name).unlink(missing_ok=True)  # of another run
         sizes = {"sources": len(task.source.entities), "targets": len(task.target.entities)}
         described = {**self.settings.resolved(), "run": {**inputs.table(), **sizes}}
-        (folder / "settings.toml").write_text(tomli_w.dumps(described), encoding="utf-8")
+        (folder / "settings.toml").write_text(tomli_w.dumps(described), encoding="utf-8", newline="\n")
         write_columns(
             folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
         )
         write_result(self.outcome, folder, inputs)
-        (folder / "summary.json").write_text(json.dumps(summary(self.outcome), indent=2) + "\n", encoding="utf-8")
+        about = json.dumps(summary(self.outcome), indent=2) + "\n"
+        (folder / "summary.json").write_text(about, encoding="utf-8", newline="\n")
 
     def report(self, path: str | Path) -> None:
         """Write a page about the links, their confidence and the graphs: one HTML file that needs nothing else."""

@@ -2,7 +2,6 @@
 
 import gzip
 import random
-import resource
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from emea.errors import EmeaError
 from emea.formats import read_graph, read_pair_names
+from emea.kernels.devices import peak_memory
 from emea.settings import load
 from fuzzing import SECONDS, Subject, mutate, run_case, subjects
 
@@ -22,7 +22,7 @@ MEMORY = 500 << 20  # bytes that all cases together may use beyond what was used
 
 def test_readers_and_settings_succeed_or_raise_our_error(tmp_path: Path) -> None:
     names = {subject.name for subject in subjects()}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     seen, slowest = set(), 0.0
     for seed in range(CASES * len(names)):
         folder = tmp_path / str(seed)
@@ -32,7 +32,7 @@ def test_readers_and_settings_succeed_or_raise_our_error(tmp_path: Path) -> None
         slowest = max(slowest, time.process_time() - started)
     assert len(seen) > 0.9 * len(names)
     assert slowest < SECONDS
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
+    assert peak_memory() - before < MEMORY
 
 
 FILES = sorted({name for subject in subjects() for name in subject.files if "." in name})

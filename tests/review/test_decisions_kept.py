@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,10 @@ def test_undo_takes_back_ones_own_last_step_that_stands(decisions: Decisions) ->
 
 def test_events_are_added_and_neither_changed_nor_deleted(decisions: Decisions, tmp_path: Path) -> None:
     decisions.add(yes("a"), "1", "anna")
-    connection = sqlite3.connect(tmp_path / "decisions.sqlite")
-    for statement in ("UPDATE events SET verdict = 'no'", "DELETE FROM events"):
-        with pytest.raises(sqlite3.IntegrityError, match="events are added"):
-            connection.execute(statement)
+    with closing(sqlite3.connect(tmp_path / "decisions.sqlite")) as connection:
+        for statement in ("UPDATE events SET verdict = 'no'", "DELETE FROM events"):
+            with pytest.raises(sqlite3.IntegrityError, match="events are added"):
+                connection.execute(statement)
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
@@ -83,8 +84,8 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         Decisions.open(tmp_path / "decisions.sqlite")
     with pytest.raises(InputError, match="cannot be used"):
         Decisions.open(tmp_path / "nowhere" / "decisions.sqlite")
-    later = sqlite3.connect(tmp_path / "later.sqlite")
-    later.execute("PRAGMA user_version = 7")
+    with closing(sqlite3.connect(tmp_path / "later.sqlite")) as later:
+        later.execute("PRAGMA user_version = 7")
     with pytest.raises(InputError, match="another version"):
         Decisions.open(tmp_path / "later.sqlite")
 

@@ -13,9 +13,11 @@ import psutil
 import torch
 from torch import Tensor
 
+from emea.kernels.devices import peak_memory
 from emea.kernels.nearest import multiplies_halves
 
 Unit = Literal["flop", "byte", "pair"]
+RESET = Path("/proc/self/clear_refs")  # on Linux, where a process can make its peak begin anew
 
 
 @dataclass(frozen=True)
@@ -105,16 +107,12 @@ def _wait(device: torch.device) -> None:
 def _reset_peak(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    elif Path("/proc/self/clear_refs").exists():
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    elif RESET.exists():
+        RESET.write_bytes(b"5")
 
 
 def _peak(device: torch.device) -> float:
     """Most bytes held since the last reset; outside Linux, what the process holds now."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device))
-    status = Path("/proc/self/status")
-    if status.exists():  # psutil reports no peak on Linux
-        lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
-        return 1024 * float(lines["VmHWM"].split()[0])
-    return float(psutil.Process().memory_info().rss)
+    return peak_memory() if RESET.exists() else float(psutil.Process().memory_info().rss)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import torch
 
 from emea import __version__
 from emea.errors import InputError
-from emea.kernels.devices import free_memory, machine
+from emea.kernels.devices import free_memory, machine, peak_memory
 
 EVERY = 0.2  # seconds between looks at a GPU's memory
 
@@ -62,7 +61,7 @@ def _measured(folder: Path, ratio: float | None, device: torch.device) -> dict[s
         started = time.perf_counter()
         _, memory, on_device = _finished(folder, *command, device=device)
         seconds = time.perf_counter() - started
-        rounds = [json.loads(line)["seconds"] for line in (Path(out) / "timings.jsonl").read_text().splitlines()]
+        rounds = [json.loads(line)["seconds"] for line in (Path(out) / "timings.jsonl").read_text("utf-8").splitlines()]
         size = tomllib.loads((Path(out) / "settings.toml").read_text(encoding="utf-8"))["run"]
         metrics = Path(out) / "metrics.json"
         ranking = json.loads(metrics.read_text(encoding="utf-8"))["ranking"] if metrics.exists() else None
@@ -84,7 +83,10 @@ def _finished(folder: Path, *command: str, device: torch.device | None = None) -
     """What a command printed, the most memory that it had, in bytes, and the most that was taken on its GPU."""
     on_gpu = device is not None and device.type == "cuda"
     before, least = (free_memory(device), math.inf) if device is not None and on_gpu else (0.0, 0.0)
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as printed, tempfile.TemporaryFile("w+") as said:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as printed,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as said,
+    ):
         process = subprocess.Popen(command, stdout=printed, stderr=said, text=True)
         peak = 0.0
         while process.poll() is None:
@@ -99,12 +101,8 @@ def _finished(folder: Path, *command: str, device: torch.device | None = None) -
 
 
 def _peak(process: int) -> float:
-    """The most memory that a process has had so far, in bytes; where systems do not say, what it has now."""
-    status = Path(f"/proc/{process}/status")
+    """The most memory that a process has had so far, in bytes; 0 if it has ended."""
     try:
-        if os.name == "posix" and status.exists():
-            found = [line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM")]
-            return float(found[0].split()[1]) * 1024 if found else 0.0
-        return float(psutil.Process(process).memory_info().rss)
+        return peak_memory(process)
     except (OSError, psutil.Error):  # it has just ended
         return 0.0

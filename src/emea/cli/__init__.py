@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 import traceback
@@ -100,6 +101,8 @@ def main() -> None:
     # Nothing here makes many cycles, and each search for them goes through all that torch has loaded, the last one too.
     gc.set_threshold(200_000, 50, 50)
     atexit.register(gc.freeze)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # "?" for what a terminal, or a pipe on Windows, has no letter for
     try:
         app()
     except EmeaError as error:

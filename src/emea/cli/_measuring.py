@@ -148,7 +148,7 @@ def bench(  # noqa: PLR0917 - one parameter for each option
         return
     found, show = _planned(plan) if plan is not None else _measured(device, repeats, data, ratio, scale or [])
     if file is not None:
-        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8", newline="\n")
     if as_json:
         typer.echo(json.dumps(found, indent=1))
     else:

@@ -10,7 +10,6 @@ import copy
 import logging
 import os
 import platform
-import resource
 import time
 import warnings
 from collections import defaultdict
@@ -136,8 +135,7 @@ class Cluster(Engine):
             work[name] = {"tasks": len(told), "seconds": round(sum(seconds), 3), "bytes": sum(made)}
         machines = _machines()
         shape = {"nodes": len(machines), "cpus": int(sum(node["Resources"].get("CPU", 0) for node in machines))}
-        here = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return {"kind": "ray", **shape, "memory here": here, "shared bytes": self._shared, "work": work}
+        return {"kind": "ray", **shape, "shared bytes": self._shared, "work": work}
 
 
 class _Object(Kept[T]):

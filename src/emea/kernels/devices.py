@@ -1,4 +1,4 @@
-"""What depends on the device: kernels, random numbers, free memory, and the machine's name."""
+"""What depends on the device: kernels, random numbers, memory, and the machine's name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from torch import Tensor
 FUSED_ON = {"cuda"}
 SMALL = 2**21  # pairs of entities up to which a second thread does not pay
 LARGE_ARRAY = 2**22  # bytes
+PROCESSES = Path("/proc")  # on Linux
 
 
 def fused(tensor: Tensor, *, halves: bool = False) -> ModuleType | None:
@@ -76,6 +77,21 @@ def free_memory(device: torch.device) -> float:
     if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
         available = min(available, float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
     return available
+
+
+def peak_memory(process: int | None = None) -> float:
+    """The most bytes that a process, this one by default, has held so far; where a system does not say, what it holds
+    now."""
+    status = PROCESSES / ("self" if process is None else str(process)) / "status"
+    if status.exists():  # psutil reports no peak there
+        lines = status.read_text(encoding="utf-8", errors="replace").splitlines()
+        return sum(1024 * float(line.split()[1]) for line in lines if line.startswith("VmHWM"))  # 0: it has just ended
+    if process is None and sys.platform == "darwin":
+        import resource  # which Windows has not
+
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # in bytes there, in KiB on Linux
+    held = psutil.Process(process).memory_info()
+    return float(getattr(held, "peak_wset", held.rss))  # Windows counts it
 
 
 def return_large_arrays() -> None:

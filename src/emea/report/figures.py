@@ -59,7 +59,7 @@ def can_draw() -> bool:
 def save_plot(spec: dict[str, Any], path: Path) -> None:
     """Write a figure; the suffix names the format."""
     if path.suffix == ".json":
-        path.write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8", newline="\n")
         return
     if path.suffix not in SUFFIXES:
         raise SettingsError(f"found {path.name}, expected a figure as {', '.join(SUFFIXES)}")
@@ -69,11 +69,10 @@ def save_plot(spec: dict[str, Any], path: Path) -> None:
     elif path.suffix == ".pdf":
         path.write_bytes(vl_convert.vegalite_to_pdf(spec))
     elif path.suffix == ".svg":
-        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8", newline="\n")
     else:
-        path.write_text(
-            vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8"
-        )  # nothing is loaded from outside
+        page = vl_convert.vegalite_to_html(spec, bundle=True)  # nothing is loaded from outside
+        path.write_text(page, encoding="utf-8", newline="\n")
 
 
 def converter(wanted: str, otherwise: str) -> ModuleType:

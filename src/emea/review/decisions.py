@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from sys import intern
@@ -67,21 +67,23 @@ class Decisions:
     @classmethod
     def open(cls, path: Path) -> Decisions:
         """The decisions in a file, which is made if there is none."""
-        try:
-            connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in {0, VERSION}:
-                raise InputError(f"{path} was written by another version of emea; expected version {VERSION} of it")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")  # on disk before anything is acknowledged
-            if not version:
-                connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-            made = cls(connection)
-            made._catch_up()
-        except sqlite3.Error as error:
-            raise InputError(
-                f"{path} cannot be used for decisions: {error}; expected a file that emea wrote"
-            ) from error
+        with ExitStack() as failing:
+            try:
+                opened = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+                connection = failing.enter_context(closing(opened))
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                if version not in {0, VERSION}:
+                    raise InputError(f"{path} was written by another version of emea; expected version {VERSION} of it")
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")  # on disk before anything is acknowledged
+                if not version:
+                    connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+                made = cls(connection)
+                made._catch_up()
+            except sqlite3.Error as error:
+                expected = "expected a file that emea wrote"
+                raise InputError(f"{path} cannot be used for decisions: {error}; {expected}") from error
+            failing.pop_all()  # it stays open
         return made
 
     @classmethod

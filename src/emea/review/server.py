@@ -95,7 +95,7 @@ def _bound(host: str, port: int | None) -> socket.socket:
     for number in (PORT, 0) if port is None else (port,):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         place = socket.socket(family, proto=socket.IPPROTO_TCP)  # named, or asyncio waits 40 ms to fill packets
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.setsockopt(socket.SOL_SOCKET, _ours_alone(), 1)
         try:
             place.bind((host, number))
         except OSError as error:
@@ -104,6 +104,12 @@ def _bound(host: str, port: int | None) -> socket.socket:
         else:
             return place
     raise SettingsError(f"{host}, port {port}: {failure.strerror}; expected a port that is free (--port)")
+
+
+def _ours_alone() -> int:
+    """The option by which a port that others have is refused, and one that was left a moment ago is not: on Windows,
+    the usual one would share a port with any other program."""
+    return getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 
 
 def _names(host: str) -> list[str]:

@@ -20,6 +20,7 @@ from emea.engine import opened
 from emea.evidence.prepared import Prepared
 from emea.formats._files import writing
 from emea.formats.table import write_columns
+from emea.kernels.devices import peak_memory
 from emea.method.rounds import Fitting, Outcome, State, Step
 from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
@@ -64,7 +65,8 @@ def run(
         _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
         if ran := engine.record():
             rounds = len(keeper.rounds) - (len(saved.rounds) if saved else 0)  # of this process
-            _write_text(folder / ENGINE, json.dumps({**ran, "rounds": rounds}, indent=2) + "\n")
+            here = {"memory here": int(peak_memory()), "rounds": rounds}
+            _write_text(folder / ENGINE, json.dumps({**ran, **here}, indent=2) + "\n")
         measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
     if measures is not None:
         _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")

@@ -213,3 +213,9 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text to a file that appears only when complete."""
+    with writing(path) as file:
+        file.write(text.encode())

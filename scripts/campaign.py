@@ -98,7 +98,7 @@ def _run(chosen: Kind, record: dict[str, Any]) -> dict[str, str]:
     """What was run, in words."""
     if not record.get("cases"):
         return {"run": "not yet", "ended wrongly": "", "time": "", "date": "", "version": ""}
-    share = "all" if record["complete"] else f"a sample of {chosen.full:,}"
+    share = "all" if record["complete"] else f"a sample of {record.get('of', chosen.full):,}"
     return {
         "run": f"{record['cases']:,} ({share})",
         "ended wrongly": f"{len(record['failures']):,}",

@@ -40,6 +40,11 @@ class Work:
     known: dict[str, bytes] = field(default_factory=dict)  # what it makes undisturbed
     seconds: list[float] = field(default_factory=list)  # that it takes
 
+    @property
+    def single(self) -> bool:
+        """Whether it makes one file."""
+        return "." in self.makes
+
     def made(self, folder: Path) -> dict[str, bytes]:
         """The files it has made, by name; those that always differ without their content."""
         place = folder / self.makes
@@ -116,8 +121,9 @@ def align(preset: str, out: str = "run", *more: str) -> list[str]:
 
 
 LINKED = align("fast", "run", "--quiet")
-REPRODUCE = ["reproduce", "table2", "--data", "openea", "--ratios", "0.3", "--splits", "0", "--preset", "fast"]
-REPRODUCE += ["--set", "em.rounds=1", "--device", "cpu", "--out", "pages"]
+REPRODUCE = ["reproduce", "appendix-a", "--data", "openea", "--ratios", "0.3", "--splits", "0", "--preset", "fast"]
+REPRODUCE += ["--set", "em.rounds=1", "--set", "encoders.rrea={dimension=16, epochs=3, more_epochs=1}"]
+REPRODUCE += ["--device", "cpu", "--out", "pages"]
 RESUME = ["align", "--resume", "--out", "run"]
 WORKS = [
     Work("align fast", align("fast"), "run", RESUME),

@@ -29,8 +29,7 @@ def killed(work: Work, seed: int) -> str:
         process.kill()
         if process.wait().code == 0:  # too late
             return work.differs(folder)
-        single = work.resume is None and (folder / work.makes).is_file()
-        if single and work.made(folder) not in (before, work.known):
+        if work.single and work.made(folder) not in (before, work.known):
             return f"{work.makes} is neither whole nor as before"
         return work.went_on(folder)
 
@@ -82,8 +81,8 @@ KIND = Kind(
     200,
     cases,
     "`tests/test_resume.py`, `tests/review/test_nothing_lost.py`, `tests/test_campaign.py`",
-    "A case is a command on two graphs of 60 entities that is killed at a random moment of its time; then it goes on, "
-    "and must leave the same bytes as if undisturbed. A file of one command is never seen in part: a hidden file that "
-    "ends in `.part` may stay beside it, and a run clears those of its folder away. Of the review page, every decision "
-    "that was acknowledged must be stored, once.",
+    "A case is a command on two graphs of 60 entities that is killed at a random moment of its time; then it goes"
+    " on, and must leave the same bytes as if undisturbed. A file of one command is never seen in part: a hidden "
+    "file that ends in `.part` may stay beside it, and a run clears those of its folder away. Of the review page,"
+    " every decision that was acknowledged must be stored, once.",
 )

@@ -18,6 +18,7 @@ import platform
 import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from _records import REPOSITORY, commit, write_block
@@ -39,26 +40,26 @@ def code() -> str:
     return digest.hexdigest()[:12]
 
 
-def read(name: str) -> dict[str, Any]:
+def read(name: str, store: Path = STORE) -> dict[str, Any]:
     """What is kept of a kind; nothing if it was never run."""
-    path = STORE / f"{name}.json"
+    path = store / f"{name}.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
-def keep(name: str, record: dict[str, Any]) -> None:
+def keep(name: str, record: dict[str, Any], store: Path) -> None:
     """Keep what was found so far."""
-    STORE.mkdir(parents=True, exist_ok=True)
-    (STORE / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    store.mkdir(parents=True, exist_ok=True)
+    (store / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def put_through(name: str, amount: int | None, minutes: float, *, again: bool) -> dict[str, Any]:
+def put_through(name: str, given: argparse.Namespace) -> dict[str, Any]:
     """Run the cases of a kind that are not yet done, and keep what came of them."""
-    chosen, known = kind(name), read(name)
-    if again or known.get("code") != code():
+    chosen, known, store = kind(name), read(name, given.store), given.store
+    if given.again or known.get("code") != code():
         known = {}
     record = {"cases": 0, "failures": [], "seconds": 0.0, "complete": False} | known
-    end = min(amount or chosen.full, chosen.full)
+    end = min(given.amount or chosen.full, chosen.full)
     if record["complete"] or record["cases"] >= end:
         print(f"{name}: {record['cases']:,} cases are done already")
         return record
@@ -71,15 +72,15 @@ def put_through(name: str, amount: int | None, minutes: float, *, again: bool) -
             record["failures"].append(f"{what}: {wrong}")
             print(f"{name}: {what}: {wrong}", flush=True)
         now = time.monotonic()
-        stopped = now - begun > 60 * minutes
+        stopped = now - begun > 60 * given.minutes
         record |= about | {"seconds": round(before + now - begun, 1), "date": datetime.now(UTC).date().isoformat()}
         if now - kept > OFTEN or stopped:
-            keep(name, record)
+            keep(name, record, store)
             kept = now
         if stopped:
             break
     record |= {"complete": not stopped and (record["cases"] < end or end == chosen.full), **chosen.keep()}
-    keep(name, record)
+    keep(name, record, store)
     print(f"{name}: {record['cases']:,} cases, {len(record['failures'])} failures, {record['seconds']:,.0f} s")
     return record
 
@@ -139,11 +140,15 @@ def main() -> int:
     parser.add_argument("--amount", type=int, help="cases of each kind; in full if not given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for each kind")
     parser.add_argument("--again", action="store_true", help="start over what is done already")
+    parser.add_argument(
+        "--store", type=Path, default=STORE, help="folder to keep it in; another one leaves the page alone"
+    )
     parser.add_argument("--page", action="store_true", help="write the page, and run nothing")
     given = parser.parse_args()
     names = [] if given.page else given.only or NAMES
-    found = {name: put_through(name, given.amount, given.minutes, again=given.again) for name in names}
-    write_page()
+    found = {name: put_through(name, given) for name in names}
+    if given.store == STORE:
+        write_page()
     return int(any(len(each["failures"]) > (1 - kind(name).least) * each["cases"] for name, each in found.items()))
 
 

@@ -1,7 +1,7 @@
 """Mutations of the source: small mistakes that tests must notice.
 
-Each changes one operator, constant, condition or returned value of a copy of the tree. The tests that import the module,
-or what imports it, are run until one fails; a change that none of them notices survives.
+Each changes one operator, constant, condition or returned value of a copy of the tree. The tests that import the
+module, or what imports it, are run until one fails; a change that none of them notices survives.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ KIND = Kind(
     300,
     cases,
     "all of them",
-    f"A case changes one comparison, operator, constant, condition or returned value, and runs at most {MOST} files of the "
-    "quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest of the "
-    "suite. A test that takes longer than seven minutes counts as noticed.",
+    f"A case changes one comparison, operator, constant, condition or returned value, and runs at most {MOST} files of "
+    "the quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest of "
+    "the suite. A test that takes longer than seven minutes counts as noticed.",
     least=0.92,
 )

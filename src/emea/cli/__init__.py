@@ -22,7 +22,6 @@ from emea import __version__
 from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting, _reviewing
 from emea.errors import EmeaError
 
-
 SPENT = (
     "out of memory",
     "not enough memory",

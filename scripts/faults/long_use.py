@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "review"))
 
 from made import name, write_run
@@ -25,6 +26,7 @@ HOURS, EVERY = 24, 5.0  # of clicks, and seconds between two
 CLICKS = int(HOURS * 3600 / EVERY)
 LINKS = 20_000
 SLOWER, LARGER = 3.0, 100e6  # how much slower the last answers may be; bytes that a day may add
+QUEUES = ("informative", "least_sure", "conflicts", "unlinked", "random")
 SOME = 500  # answers that are timed at either end
 
 
@@ -61,8 +63,7 @@ def day_of_clicks(folder: Path, clicks: int = CLICKS, links: int = LINKS) -> tup
         elif number % 20 == 19:
             status = page.get("/estimate" if number % 40 == 39 else "/state")[0]
         elif number % 2:
-            status = page.post("/next", queue="all", skip=[])[0]
-            status = 200 if status in {200, 400} else status
+            status = page.post("/next", queue=QUEUES[number // 2 % len(QUEUES)])[0]
         else:
             ends = name("source", decided), name("target", decided)
             status = 200 if page.decide(number, *ends) else 500

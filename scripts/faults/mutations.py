@@ -169,7 +169,7 @@ KIND = Kind(
     cases,
     "all of them",
     f"A case changes one comparison, operator, constant, condition or returned value, and runs at most {MOST} files of "
-    "the quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest of "
-    "the suite. A test that takes longer than seven minutes counts as noticed.",
+    "the quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest "
+    "of the suite. A test that takes longer than seven minutes counts as noticed.",
     least=0.92,
 )

@@ -18,7 +18,6 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -59,12 +58,15 @@ def outcomes(seeds: range) -> Iterator[tuple[int, str, str]]:
         process.start()
         sender.close()
         running = seeds.start
-        with suppress(EOFError):
+        try:
             while True:
                 case = receiver.recv()
                 running = case[0] + 1
                 yield case
-        process.join()
+        except EOFError:
+            process.join()
+        finally:
+            process.kill()  # where nobody wants more cases
         if process.exitcode == 0:
             return
         yield running, "", f"the process ended with {process.exitcode} or took more than {HANGS} s"

@@ -116,6 +116,8 @@ def _renamed(parts: list[bytes], choice: random.Random) -> list[bytes]:
     if not parts:
         return parts
     old, new = choice.choice(parts), choice.choice([*WORDS, choice.choice(parts)])
+    if parts.count(old) * len(new) > LARGEST:
+        return parts
     return [new if part == old else part for part in parts]
 
 

@@ -110,7 +110,7 @@ def _graphs() -> list[Subject]:
     files["named.nq"] = b"<a:a> <a:p> <a:b> <a:g> .\n<a:a> <a:p> <a:c> .\n"
     files["plain.tsv"] = b"Bern\tin\tSwitzerland\nBern\tsize\t130000\nParis\tin\tFrance\nParis\tnear\tVersailles\n"
     files["rows.csv"] = b'id,name,in,since\n1,Bern,2,1848-09-12\n2,"Berne, canton",3,1353\n3,Schweiz,,\n'
-    files["rows.tsv"] = files["rows.csv"].replace(b",", b"\t").replace(b'"', b"")
+    files["rows.tsv"] = b"id\tname\tin\n1\tBern\t2\n2\tBerne canton\t3\n3\tSchweiz\t\n"
     files["node.ttl"] = b"@prefix : <http://example.org/> .\n:a :p [ :q ( 1 2.0 true ) ] , '''x\ny'''@en-GB .\n"
     files["latin.rdf"] = RDF_XML.replace("UTF-8", "windows-1252").encode("cp1252")
     files["wide.owl"] = RDF_XML.replace("UTF-8", "UTF-16").encode("utf-16")

@@ -25,6 +25,7 @@ REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("method", "rules", "evidence", "runs")
 SECONDS = 400.0  # after which a mutation counts as noticed
 MOST = 8  # files of tests for each
+GENERAL = ("tests/test_run.py", "tests/test_python.py", "tests/test_resume.py")  # whole runs
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 COMPARE |= {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
@@ -105,23 +106,29 @@ def copy() -> Path:
 
 @cache
 def _texts() -> dict[str, str]:
-    """The tests by name, slow ones left to pytest's marks."""
-    paths = sorted((REPOSITORY / "tests").rglob("test_*.py"))
+    """The tests by name, without those that start a cluster or a browser."""
+    paths = [path for path in sorted((REPOSITORY / "tests").rglob("test_*.py")) if path.parent.name != "engine"]
+    paths = [path for path in paths if path.stem not in {"test_review_page", "test_widget"}]
     return {str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8") for path in paths}
 
 
 def covering(path: Path) -> list[str]:
     """The tests of a module: those named after it, those that import it, and those of whole runs."""
+    by_name = [each for each in _texts() if each.endswith(f"test_{path.stem.strip('_')}.py")]
+    users = [each for each in _sources() if _importing(path).search(_sources()[each])]
+    importing = [each for one in (path, *users) for each, text in _texts().items() if _importing(one).search(text)]
+    return list(dict.fromkeys([*by_name, *importing, *GENERAL]))[:MOST]
+
+
+def _importing(path: Path) -> re.Pattern[str]:
+    """What a file that imports a module says."""
     folder, stem = path.parent.name, path.stem
-    by_name = [each for each in _texts() if re.search(rf"test_{stem.strip('_')}\b|test_{stem.strip('_')}\.py", each)]
-    direct = re.compile(rf"emea\.{folder}\.{stem}\b|from emea\.{folder} import .*\b{stem}\b")
-    importing = [each for each, text in _texts().items() if direct.search(text)]
-    users = [
-        each.stem for each in (REPOSITORY / "src" / "emea").rglob("*.py") if direct.search(each.read_text("utf-8"))
-    ]
-    users_tests = [each for each in _texts() if any(each.endswith(f"test_{user}.py") for user in users)]
-    general = ["tests/test_run.py", "tests/test_python.py", "tests/test_resume.py"]
-    return list(dict.fromkeys([*by_name, *importing, *users_tests, *general]))[:MOST]
+    return re.compile(rf"emea\.{folder}\.{stem}\b|from emea\.{folder} import .*\b{stem}\b")
+
+
+@cache
+def _sources() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "src" / "emea").rglob("*.py")}
 
 
 def survived(number: int) -> tuple[str, str]:

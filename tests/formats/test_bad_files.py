@@ -1,6 +1,7 @@
 """Files that cannot be read or written at all, and those that expand too far."""
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,12 @@ def test_a_line_without_end_is_refused(tmp_path: Path, name: str, monkeypatch: p
     path.write_bytes(b"a\tp\tb\n" * 3 * name.endswith("tsv") + b"x" * (4 << 20))
     with pytest.raises(InputError, match=r"found a line of more than 2,097,152 bytes, expected shorter ones$"):
         read_graph(path)
+
+
+def test_a_table_of_many_columns_is_refused_soon(tmp_path: Path) -> None:
+    path = tmp_path / "wide.tsv"
+    path.write_text("\t".join(f"c{number % 3999}" for number in range(4000)) + "\n" + "x\t" * 3999 + "x\n")
+    before = time.process_time()
+    with pytest.raises(InputError, match="found the column 'c0' twice"):
+        read_graph(path)
+    assert time.process_time() - before < 5

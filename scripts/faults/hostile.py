@@ -75,5 +75,6 @@ KIND = Kind(
     cases,
     "`tests/formats/test_bad_files.py`, `tests/formats/test_rdf_xml.py`, `tests/test_campaign.py`",
     "A case is a file that is converted, a file of known pairs, or two graphs that are linked and reported on, "
-    "within ten minutes and 6 GB; it must end well, or with one sentence.",
+    "within ten minutes and 6 GB; it must end well, or with one sentence. Graphs that are linked have 2,000 to 4,000 "
+    "entities (20 with names of a megabyte); files have the sizes asked for. Graphs come first, what takes long last.",
 )

@@ -229,6 +229,7 @@ KIND = Kind(
     "`tests/test_campaign.py`, `tests/test_resume.py`",
     "A case is one open, write, close, rename, delete or new folder of a command that fails with one error, alone"
     " or with all that follow; then the command goes on, and must leave the same bytes. For decisions, the file "
-    "that keeps them may not grow. The cases are in random order, so that the first are a sample of all.",
+    "that keeps them may not grow. After slow "
+    "disks and decisions, the cases are in random order, so that the first are a sample of all.",
     keep=lambda: {"of": len(faults()) + len(WORKS) + len(SIZES)},
 )

@@ -4,7 +4,8 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CPU_BUILDS := https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test types quick-tests test-slow test-all check bench docs release lock locked licences results fuzz format clean
+.PHONY: demo test types quick-tests test-slow test-all check bench docs release lock locked licences results fuzz campaign format
+.PHONY: clean
 
 demo: .venv/installed
 	$(BIN)/emea demo --out demo-run
@@ -60,6 +61,10 @@ licences: .venv/installed-dev
 results: .venv/installed-dev
 	cd scripts && ../$(BIN)/python results.py && ../$(BIN)/python leak_audit.py
 	cd scripts && ../$(BIN)/python results.py --page && ../$(BIN)/python leak_audit.py --page
+
+# Faults of all kinds, and docs/campaign.md: hours; AMOUNT="--minutes 10" takes a sample of each. Goes on where it was left.
+campaign: .venv/installed-dev
+	$(BIN)/python scripts/campaign.py $(AMOUNT)
 
 fuzz: .venv/installed-dev
 	$(BIN)/python scripts/fuzz.py --cases 20000

@@ -1,4 +1,4 @@
-"""A byte-mutating fuzzer over every reader and the settings: success or an EmeaError, nothing else."""
+"""A fuzzer of bytes and of structure over every reader and the settings: success or an EmeaError, nothing else."""
 
 import gzip
 import random
@@ -17,6 +17,7 @@ from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
 from fuzz_seeds import ALIGNMENT, FAULTY, FOREIGN_SSSOM, IDS, OPENEA, RDF, RDF_XML, SETTINGS, read_only
+from fuzz_structure import restructured
 
 SECONDS = 5.0  # that one case may take
 NAMES = [f"http://example.org/{name}" for name in ("Zürich", "b%20c", "天", "d")]
@@ -86,12 +87,16 @@ MUTATIONS: list[Callable[[bytes, bytes, random.Random], bytes]] = [
 
 
 def _mutated_file(name: str, content: bytes, choice: random.Random) -> bytes:
-    """Mutated as it is or, if compressed, sometimes inside; sometimes truncated."""
+    """Its bytes or its structure mutated or, if compressed, often what is inside; sometimes truncated."""
     if choice.random() < 0.1:
         return content[: choice.randint(0, len(content))]
-    if name.endswith(".gz") and choice.random() < 0.5:
-        return gzip.compress(mutate(gzip.decompress(content), choice), 1)
-    return mutate(content, choice)
+    if name.endswith(".gz") and choice.random() < 0.8:
+        return gzip.compress(_mutated(name, gzip.decompress(content), choice), 1)
+    return _mutated(name, content, choice)
+
+
+def _mutated(name: str, content: bytes, choice: random.Random) -> bytes:
+    return restructured(name, content, choice) if choice.random() < 0.6 else mutate(content, choice)
 
 
 @cache
@@ -103,6 +108,9 @@ def subjects() -> list[Subject]:
 def _graphs() -> list[Subject]:
     files = _written(GraphReader, "suffixes", lambda plugin, path: plugin.write_graph(small_graph(), path))
     files["named.nq"] = b"<a:a> <a:p> <a:b> <a:g> .\n<a:a> <a:p> <a:c> .\n"
+    files["plain.tsv"] = b"Bern\tin\tSwitzerland\nBern\tsize\t130000\nParis\tin\tFrance\nParis\tnear\tVersailles\n"
+    files["rows.csv"] = b'id,name,in,since\n1,Bern,2,1848-09-12\n2,"Berne, canton",3,1353\n3,Schweiz,,\n'
+    files["rows.tsv"] = b"id\tname\tin\n1\tBern\t2\n2\tBerne canton\t3\n3\tSchweiz\t\n"
     files["node.ttl"] = b"@prefix : <http://example.org/> .\n:a :p [ :q ( 1 2.0 true ) ] , '''x\ny'''@en-GB .\n"
     files["latin.rdf"] = RDF_XML.replace("UTF-8", "windows-1252").encode("cp1252")
     files["wide.owl"] = RDF_XML.replace("UTF-8", "UTF-16").encode("utf-16")

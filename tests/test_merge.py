@@ -45,6 +45,7 @@ def finished_run(folder: Path, links: list[tuple[str, str, float]] = LINKS, **in
     rows = [f"{source}\t{target}\t{confidence}\t0.5" for source, target, confidence in links]
     (run / "alignment.tsv").write_text("\n".join(["source\ttarget\tconfidence\tsimilarity", *rows]) + "\n")
     (run / "candidates.tsv").write_text("source\trank\ttarget\tsimilarity\tprobability\n")
+    (run / "summary.json").write_text("{}")
     return run
 
 

@@ -219,3 +219,8 @@ def test_settings_of_version_0_1_0_still_load(tmp_path: Path) -> None:
     again = load(config=config).resolved()
     assert again["evidence"]["kind"] == "all"
     assert Inputs.parse(read_config(config, "run"), config).target == Path("b.ttl")
+
+
+def test_a_plug_in_of_a_thousand_dots_is_refused() -> None:
+    with pytest.raises(SettingsError, match="cannot be imported"):
+        load(assignments=[f"em.rules=['{'a.' * 1000}b']"])

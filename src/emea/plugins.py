@@ -83,7 +83,7 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         _look_in_current_folder()
     try:
         module = importlib.import_module(module_name if class_name or "." in name else f"emea.{kind}.{name}")
-    except ImportError as error:
+    except (ImportError, RecursionError) as error:  # the latter by hundreds of dots
         raise SettingsError(f"{kind[:-1]} '{name}' cannot be imported: {error}") from error
     if class_name and not hasattr(module, class_name):
         raise SettingsError(f"unknown {kind[:-1]} '{name}': {module_name} has no {class_name}")

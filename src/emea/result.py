@@ -119,8 +119,9 @@ class Result:
         in it."""
         import tomli_w
 
+        from emea.formats._files import write_text
         from emea.formats.table import write_columns
-        from emea.runs.folder import RECORDS, RESULTS
+        from emea.runs.folder import CHECKPOINT, LAST, RECORDS, clear, held
         from emea.runs.inputs import Inputs
         from emea.runs.results import write_result
         from emea.runs.run import summary
@@ -132,17 +133,18 @@ class Result:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
-        for name in (*RESULTS, *RECORDS, "timings.jsonl", "validation.tsv"):
-            (folder / name).unlink(missing_ok=True)  # of another run
         sizes = {"sources": len(task.source.entities), "targets": len(task.target.entities)}
         described = {**self.settings.resolved(), "run": {**inputs.table(), **sizes}}
-        (folder / "settings.toml").write_text(tomli_w.dumps(described), encoding="utf-8", newline="\n")
-        write_columns(
-            folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
-        )
-        write_result(self.outcome, folder, inputs)
-        about = json.dumps(summary(self.outcome), indent=2) + "\n"
-        (folder / "summary.json").write_text(about, encoding="utf-8", newline="\n")
+        with held(folder):
+            clear(folder)
+            for name in (*RECORDS, "timings.jsonl", CHECKPOINT):
+                (folder / name).unlink(missing_ok=True)  # of another run
+            write_text(folder / "settings.toml", tomli_w.dumps(described))
+            write_columns(
+                folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
+            )
+            write_result(self.outcome, folder, inputs)
+            write_text(folder / LAST, json.dumps(summary(self.outcome), indent=2) + "\n")
 
     def report(self, path: str | Path) -> None:
         """Write a page about the links, their confidence and the graphs: one HTML file that needs nothing else."""

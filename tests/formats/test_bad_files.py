@@ -1,6 +1,7 @@
 """Files that cannot be read or written at all, and those that expand too far."""
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,42 @@ def test_a_folder_in_the_way_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"graph\.csv cannot be written: Is a directory"):
         convert(tmp_path / "graph.tsv", tmp_path / "graph.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.csv", "graph.tsv"]
+
+
+@pytest.mark.parametrize(
+    "text", [b'<a:a> <a:p> "x"^^<a:%s> .\n', b'<a:a> <a:p> "%s"@en .\n'], ids=["datatype", "value"]
+)
+@pytest.mark.parametrize("name", ["graph.nt", "graph.ttl", "graph.nq"])
+def test_a_term_beyond_the_parser_s_buffer_is_named_or_read(tmp_path: Path, name: str, text: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(text % (b"x" * (17 << 20)))
+    if name.endswith(".nt") and b"@en" in text:  # values in lines are not the parser's
+        assert read_graph(path).literals.num_rows == 1
+        return
+    with pytest.raises(InputError, match=r"found a name or value of more than 16 MB, expected shorter ones$"):
+        read_graph(path)
+
+
+def test_a_short_row_among_plain_triples_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "graph.tsv"
+    path.write_text("Bern\tin\tSwitzerland\nBern\tnear\tThun\nParis\n")
+    with pytest.raises(InputError, match=r"graph\.tsv, line 3: found 1 column"):
+        read_graph(path)
+
+
+@pytest.mark.parametrize("name", ["graph.nt", "graph.tsv"])
+def test_a_line_without_end_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "LONGEST_LINE", 1 << 21)
+    path = tmp_path / name
+    path.write_bytes(b"a\tp\tb\n" * 3 * name.endswith("tsv") + b"x" * (4 << 20))
+    with pytest.raises(InputError, match=r"found a line of more than 2,097,152 bytes, expected shorter ones$"):
+        read_graph(path)
+
+
+def test_a_table_of_many_columns_is_refused_soon(tmp_path: Path) -> None:
+    path = tmp_path / "wide.tsv"
+    path.write_text("\t".join(f"c{number % 3999}" for number in range(4000)) + "\n" + "x\t" * 3999 + "x\n")
+    before = time.process_time()
+    with pytest.raises(InputError, match="found the column 'c0' twice"):
+        read_graph(path)
+    assert time.process_time() - before < 5

@@ -204,3 +204,19 @@ def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_named_graphs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"found --graph for .*parts\.obo, expected none"):
         read_graph(written(tmp_path, TERMS, "parts.obo"), Reading(graph="a:g"))
+
+
+def test_lines_that_can_be_read_alone_and_not_together_are_skipped(tmp_path: Path) -> None:
+    # A string that is not closed goes on in the next line.
+    text = """format-version: 1.2
+
+[Term]
+id: X:1
+name: hand
+relationship: part_of X:3 extra
+property_value: created "2001
+property_value: created "2001" xsd:integer
+"""
+    graph = read_graph(written(tmp_path, text, "together.obo"), Reading(lenient=True))
+    assert {each[2] for each in literal_names(graph)} >= {"hand"}
+    assert any("skipped" in note for note in graph.notes)

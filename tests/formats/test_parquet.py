@@ -167,3 +167,15 @@ def test_an_empty_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "nothing.parquet").mkdir()
     with pytest.raises(InputError, match=r"empty folder; expected parts of a Parquet table"):
         Parquet().read_graph(tmp_path / "nothing.parquet")
+
+
+def test_categories_are_what_they_stand_for(tmp_path: Path) -> None:
+    columns = {
+        "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "name": pa.array(["x", "y", "z"]).dictionary_encode(),
+    }
+    plain = {name: column.cast(pa.string()) for name, column in columns.items()}
+    for name, table in (("packed", columns), ("plain", plain)):
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    packed, whole = (emea.read_graph(tmp_path / f"{name}.parquet") for name in ("packed", "plain"))
+    assert packed.literals.select(["entity", "value"]) == whole.literals.select(["entity", "value"])

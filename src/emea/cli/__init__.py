@@ -6,6 +6,7 @@ Starting must be quick: verbs import what they compute with when they are called
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import io
 import os
@@ -21,6 +22,14 @@ from typer.core import TyperCommand, TyperGroup
 from emea import __version__
 from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting, _reviewing
 from emea.errors import EmeaError
+
+SPENT = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "annot allocate memory",
+    "failed to map segment",
+)  # of torch, CUDA, the loader
 
 
 class Verb(TyperCommand):
@@ -105,18 +114,32 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # "?" for what a terminal, or a pipe on Windows, has no letter for
     try:
         app()
+        return
     except EmeaError as error:
         _fail(str(error), error.exit_code)
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - the last stop
+        if not _is_out_of_memory(error):
+            _fail_by(error)
+    # Not before this, so that what the failed work held is free again.
+    _fail("out of memory; emea align --dry-run says what a run needs, and --memory bounds it", 3)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory: torch and the system have names of their own for that."""
+    if isinstance(error, RuntimeError | ImportError):
+        return any(words in str(error) for words in SPENT)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def _fail_by(error: Exception) -> NoReturn:
+    """A file that cannot be used, an internal error, or one of the user's own plug-in."""
+    if isinstance(error, OSError):
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except MemoryError:
-        _fail("out of memory; emea align --dry-run says what a run needs", 3)
-    except Exception as error:  # noqa: BLE001 - the last stop: an internal error, or one of the user's own plug-in
-        traceback.print_exc()
-        for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            if _is_of_the_user(Path(frame.filename)):
-                _fail(f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}", 2)
-        _fail("this is an internal error of emea; please report it with the lines above", 1)
+    traceback.print_exception(error)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if _is_of_the_user(Path(frame.filename)):
+            _fail(f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}", 2)
+    _fail("this is an internal error of emea; please report it with the lines above", 1)
 
 
 def _is_of_the_user(file: Path) -> bool:
@@ -129,7 +152,10 @@ def _is_of_the_user(file: Path) -> bool:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    from emea.cli._console import complain
+    try:
+        from emea.cli._console import complain
 
-    complain(sentence)
+        complain(sentence)
+    except MemoryError:
+        sys.stderr.write(f"error: {sentence}\n")
     sys.exit(code)

@@ -153,6 +153,7 @@ def _run(
 ) -> tuple[Outcome, Measures | None]:
     """Run, with progress on the terminal; an interrupted run can be resumed."""
     from emea.cli._progress import progress
+    from emea.runs.folder import held
     from emea.runs.run import run
 
     folder = job.output.folder
@@ -161,7 +162,8 @@ def _run(
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
     try:
-        with progress(chosen, shown=job.talks) as observers:
+        with held(folder), progress(chosen, shown=job.talks) as observers:
+            refuse_overwriting(folder, force=job.output.force or job.long.resume)  # again: some time has passed
             return run(
                 prepared,
                 chosen,

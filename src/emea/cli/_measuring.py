@@ -142,13 +142,14 @@ def bench(  # noqa: PLR0917 - one parameter for each option
     """
     from emea import bench as benchmarks
     from emea.cli._show import show_comparison
+    from emea.formats._files import write_text
 
     if compare is not None:
         show_comparison(*(benchmarks.read_bench(path) for path in compare))
         return
     found, show = _planned(plan) if plan is not None else _measured(device, repeats, data, ratio, scale or [])
     if file is not None:
-        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8", newline="\n")
+        write_text(file, json.dumps(found, indent=1) + "\n")
     if as_json:
         typer.echo(json.dumps(found, indent=1))
     else:

@@ -32,9 +32,12 @@ def report(  # noqa: PLR0917 - one parameter for each option
     """
     from emea.cli._console import out
     from emea.report.page import write_report
+    from emea.runs.folder import check_run, held
 
     languages = [each.strip().lower() for each in (language or "").split(",") if each.strip()]
-    write_report(folder, target, reference=reference, complete=complete, against=against, languages=languages)
+    check_run(folder)
+    with held(folder, shared=True):
+        write_report(folder, target, reference=reference, complete=complete, against=against, languages=languages)
     out.print(f"open {target} in a browser", markup=False, highlight=False, soft_wrap=True)
 
 

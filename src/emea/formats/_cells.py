@@ -35,12 +35,16 @@ class Cells:
 
 
 def flattened(table: pa.Table) -> pa.Table:
-    """The table with the fields of nested records as columns: address.city."""
+    """The table with the fields of nested records as columns: address.city; categories as what they stand for."""
     for _ in range(DEEPEST):
         if not any(pa.types.is_struct(field.type) for field in table.schema):
-            return table
+            return pa.table([_decoded(column) for column in table.columns], names=table.column_names)
         table = table.flatten()
     raise InputError(f"found records nested more than {DEEPEST} levels deep, expected a table")
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def cells(column: pa.ChunkedArray, place: str) -> Cells:

@@ -24,7 +24,7 @@ def field_blocks(path: Path, count: int) -> Iterator[list[pa.Array]]:
     """The same in blocks of lines."""
     with open_bytes(path) as file:
         before = 0
-        for block in line_blocks(file):
+        for block in line_blocks(path, file):
             yield _regular(block, count) or _irregular(path, block, count, before)
             before += block.count(NEWLINE)
 

@@ -24,6 +24,7 @@ BLOCK = 1 << 20  # bytes that are split into lines and fields at a time
 # A compressed file that expands beyond both is treated as a decompression bomb.
 EXPANDED_SIZE, EXPANDED_TIMES = 1 << 30, 200
 LONGEST_FIELD = 1 << 28  # characters in a quoted field
+LONGEST_LINE = 1 << 28  # bytes
 REASON = 300  # characters kept of another library's error message
 BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
 DOUBLE_SUFFIXES = (".sssom.tsv",)
@@ -112,24 +113,37 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
         raise InputError(f"{path} cannot be read: {one_line(str(error))}") from error
 
 
-def line_blocks(file: io.BufferedIOBase) -> Iterator[bytes]:
+def line_blocks(path: Path, file: io.BufferedIOBase) -> Iterator[bytes]:
     """The bytes of a file in blocks of whole lines."""
-    rest = b""
+    rest: list[bytes] = []
     while block := file.read(BLOCK):
         whole, newline, begun = block.rpartition(b"\n")
         if newline:
-            yield b"".join((rest, whole, newline))
-            rest = begun
+            yield b"".join((*rest, whole, newline))
+            rest = [begun] if begun else []
         else:
-            rest += block
+            rest.append(block)
+            _check_length(path, len(rest) * BLOCK)
     if rest:
-        yield rest
+        yield b"".join(rest)
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file, with line endings."""
     with open_bytes(path) as file:
-        yield from decoded(path, file)
+        yield from decoded(path, _lines(path, file))
+
+
+def _lines(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+    while line := file.readline(LONGEST_LINE + 1):
+        _check_length(path, len(line))
+        yield line
+
+
+def _check_length(path: Path, length: int) -> None:
+    """Refuse a line that would fill memory."""
+    if length > LONGEST_LINE:
+        raise InputError(f"{path}: found a line of more than {LONGEST_LINE:,} bytes, expected shorter ones")
 
 
 def decoded(path: Path, lines: Iterable[bytes], before: int = 0) -> Iterator[str]:
@@ -199,3 +213,9 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text to a file that appears only when complete."""
+    with writing(path) as file:
+        file.write(text.encode())

@@ -83,7 +83,7 @@ def own_iri(path: Path) -> str:
 def open_quads(path: Path, reading: Reading = PLAIN) -> Iterator[Opened]:
     """The statements in a file."""
     syntax = recognised(path)
-    with ExitStack() as stack:
+    with bounded_terms(path), ExitStack() as stack:
         file: io.BufferedReader | SafeXML | None = None
         try:
             if isinstance(syntax, OntologySyntax):
@@ -98,6 +98,17 @@ def open_quads(path: Path, reading: Reading = PLAIN) -> Iterator[Opened]:
                 yield Opened(parse(cast(BinaryIO, file), syntax, base_iri=own_iri(path)))
         except SyntaxError as error:
             raise UnreadableError(f"{path}{_place(error, file)}; expected {syntax.name}") from error
+
+
+@contextmanager
+def bounded_terms(path: Path) -> Iterator[None]:
+    """Say what is wrong where the parser, which keeps terms in a buffer of a certain size, says it is out of memory."""
+    try:
+        yield
+    except MemoryError as error:
+        if "buffer maximal size" not in str(error):
+            raise
+        raise InputError(f"{path}: found a name or value of more than 16 MB, expected shorter ones") from error
 
 
 def _json_ld(path: Path, reading: Reading) -> Opened:

@@ -42,7 +42,7 @@ def kind_of_rows(rows: Sequence[Sequence[str]]) -> Kind:
         return "triples" if marked else "rows"
     if all(re.match(IRI, cell) for row in rows for cell in row[:2]):
         return "triples"
-    heads, relations = ([row[column] for row in others] for column in (0, 1))
+    heads, relations = ([row[column] for row in others if len(row) > column] for column in (0, 1))
     if header[1] in relations or header[0] in heads or not others:
         return "triples"
     if header[0].strip().lower() in ("id", "_id", "key", "uri", "iri", "identifier"):

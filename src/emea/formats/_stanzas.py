@@ -62,21 +62,27 @@ class Stanzas:
         """A stanza without the lines that cannot be read; none if that leaves nothing."""
         lines = part.text.splitlines(keepends=True)
         named = next((number for number, line in enumerate(lines) if line.startswith(b"id:")), len(lines))
-        kept = lines[: named + 1]
+        start, kept = b"".join(lines[: named + 1]), list[int]()
         try:
-            self._parsed(b"".join(kept))
+            alone = self._parsed(start)[1]
         except SyntaxError:
             self._skip(lines[0], error, part.line)
             return []
-        start = b"".join(kept)
-        for number, line in enumerate(lines[named + 1 :], named + 1):
+        for number in range(named + 1, len(lines)):
             try:
-                self._parsed(start + line)
+                self._parsed(start + lines[number])
             except SyntaxError as own:
-                self._skip(line, own, part.line + number)
+                self._skip(lines[number], own, part.line + number)
             else:
-                kept.append(line)
-        return self._parsed(b"".join(kept))[1]
+                kept.append(number)
+        while kept:
+            try:
+                return self._parsed(start + b"".join(lines[number] for number in kept))[1]
+            except SyntaxError as own:  # lines that can be read by themselves, and not together
+                place = (own.lineno or len(lines)) - named - 2
+                number = kept.pop(min(max(place, 0), len(kept) - 1))
+                self._skip(lines[number], own, part.line + number)
+        return alone
 
     def _skip(self, line: bytes, error: SyntaxError, number: int) -> None:
         found = one_line(line.decode(errors="replace"))

@@ -20,7 +20,7 @@ from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns, Rows
 from emea.formats._files import line_blocks, open_bytes, suffix
 from emea.formats._ntriples import Lines, check_iris, not_blank
-from emea.formats._quads import RELATIVE, TRIPLE_TERM, Opened, guarded, open_quads, own_iri
+from emea.formats._quads import RELATIVE, TRIPLE_TERM, Opened, bounded_terms, guarded, open_quads, own_iri
 from emea.formats._salvage import salvaged
 from emea.formats._validity import HINT, Skipped, UnreadableError
 
@@ -44,7 +44,8 @@ def read_statements(path: Path, reading: Reading) -> Graph:
         if not reading.lenient:
             raise InputError(f"{error}; {HINT}") from error
     skipped = Skipped(path)
-    graph = _graph(salvaged(path, reading, skipped), path, reading)
+    with bounded_terms(path):
+        graph = _graph(salvaged(path, reading, skipped), path, reading)
     return replace(graph, notes=(*graph.notes, *skipped.notes()))
 
 
@@ -52,8 +53,8 @@ def _by_line(path: Path) -> Graph | None:
     """The graph in N-Triples, read by the line; None if the parser has to read all of it, or to say what is wrong."""
     columns, nested = GraphColumns(), 0
     try:
-        with _collector_paused(), open_bytes(path) as file:
-            for block in line_blocks(file):
+        with _collector_paused(), bounded_terms(path), open_bytes(path) as file:
+            for block in line_blocks(path, file):
                 lines, rows = Lines(block), Rows()
                 nested += lines.others.count(TRIPLE_TERM)
                 guarded(path, nested)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -105,7 +106,7 @@ def _sheet(
 ) -> Sheet:
     """The table with its id column found or as named."""
     shown = f"{place}, table {name}" if Path(str(place)).stem != name else str(place)
-    duplicated = sorted({each for each in table.column_names if table.column_names.count(each) > 1})
+    duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
         raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")
     unreadable = [each for each in table.column_names if holds_bytes(table[each])]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
 from emea.formats._columns import CHUNK
-from emea.formats._files import decoded_lines, numbered_lines, suffix
+from emea.formats._files import decoded, numbered_lines, open_bytes, suffix
 from emea.formats._values import typed, united
 from emea.formats._wide import TableReader
 
@@ -103,7 +103,8 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 
 def _array(path: Path) -> Iterator[tuple[str, object]]:
     """The records of an array, and where they stand."""
-    found = _parsed("".join(decoded_lines(path)), path, 1)
+    with open_bytes(path) as file:
+        found = _parsed("".join(decoded(path, file)), path, 1)  # often a single line, however long
     if isinstance(found, dict) and {"@context", "@graph"} & found.keys():
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
     if not isinstance(found, list):

@@ -10,6 +10,7 @@ from typing import Any
 
 from emea.analysis.measures import Measures, spelled_out
 from emea.errors import SettingsError
+from emea.formats._files import write_text, writing
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
@@ -59,20 +60,18 @@ def can_draw() -> bool:
 def save_plot(spec: dict[str, Any], path: Path) -> None:
     """Write a figure; the suffix names the format."""
     if path.suffix == ".json":
-        path.write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8", newline="\n")
+        write_text(path, json.dumps(spec, indent=1) + "\n")
         return
     if path.suffix not in SUFFIXES:
         raise SettingsError(f"found {path.name}, expected a figure as {', '.join(SUFFIXES)}")
     vl_convert = converter(path.suffix, ".json")
-    if path.suffix == ".png":
-        path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
-    elif path.suffix == ".pdf":
-        path.write_bytes(vl_convert.vegalite_to_pdf(spec))
-    elif path.suffix == ".svg":
-        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8", newline="\n")
-    else:
-        page = vl_convert.vegalite_to_html(spec, bundle=True)  # nothing is loaded from outside
-        path.write_text(page, encoding="utf-8", newline="\n")
+    if path.suffix in {".svg", ".html"}:
+        page = path.suffix == ".html"  # which loads nothing from outside
+        write_text(path, vl_convert.vegalite_to_html(spec, bundle=True) if page else vl_convert.vegalite_to_svg(spec))
+        return
+    picture = vl_convert.vegalite_to_pdf(spec) if path.suffix == ".pdf" else vl_convert.vegalite_to_png(spec, scale=2)
+    with writing(path) as file:
+        file.write(picture)
 
 
 def converter(wanted: str, otherwise: str) -> ModuleType:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from emea.errors import InputError
-from emea.runs.folder import ENGINE, check_run, written_table
+from emea.runs.folder import ENGINE, LAST, check_run, written_table
 from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
 
@@ -83,8 +83,9 @@ class FinishedRun:
 def check_finished(folder: Path) -> None:
     """Refuse what is not the folder of a finished run."""
     check_run(folder)
-    if not (folder / LINKS).exists():
-        raise InputError(f"{folder} has no {LINKS}; expected a finished run (emea align --resume ends one)")
+    missing = next((name for name in (LINKS, LAST) if not (folder / name).exists()), None)
+    if missing is not None:
+        raise InputError(f"{folder} has no {missing}; expected a finished run (emea align --resume ends one)")
 
 
 def read_columns(path: Path) -> pa.Table | None:

@@ -192,13 +192,16 @@ class Decisions:
     def _writing(self) -> Iterator[None]:
         """One writer at a time, who knows all that was written before; nothing is kept if it fails."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 self._catch_up()
                 yield
                 self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
+            except BaseException as error:
+                if self._connection.in_transaction:  # a full disk ends it by itself
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise InputError(f"the decision was not kept: {error}; expected room to write it") from error
                 raise
             self._catch_up()
 

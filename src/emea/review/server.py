@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from emea.errors import SettingsError
 from emea.report.reading import check_finished
 from emea.review.desk import Desk
 from emea.review.people import People
+from emea.runs.folder import held
 
 if TYPE_CHECKING:
     import uvicorn
@@ -28,8 +30,11 @@ INSTALL = "the review page needs Starlette and uvicorn: pip install 'emea[review
 class Serving:
     """A review page that is being served, in a thread of its own."""
 
-    def __init__(self, desk: Desk, server: uvicorn.Server, place: socket.socket, addresses: dict[str, str]) -> None:
+    def __init__(
+        self, desk: Desk, server: uvicorn.Server, place: socket.socket, addresses: dict[str, str], kept: ExitStack
+    ) -> None:
         self.desk, self.addresses = desk, addresses  # of each person, with their token
+        self._kept = kept
         self._server = server
         self._thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
         self._thread.start()
@@ -54,6 +59,7 @@ class Serving:
         self._server.should_exit = True
         self._thread.join()
         self.desk.close()
+        self._kept.close()
 
 
 def serve(
@@ -77,7 +83,8 @@ def serve(
     if not insecure and host not in {LOCAL, "localhost"}:
         fix = "expected 127.0.0.1, or --insecure on a network where you trust everybody"
         raise SettingsError(f"found --host {host}, where tokens and decisions would travel unencrypted; {fix}")
-    people = people or People()
+    people, kept = people or People(), ExitStack()
+    kept.enter_context(held(folder, shared=True))
     desk = Desk(folder, list(people.tokens))
     place = _bound(host, port)
     number = place.getsockname()[1]
@@ -87,7 +94,7 @@ def serve(
     config = uvicorn.Config(app, **quiet, proxy_headers=False, lifespan="off", ws="none")  # type: ignore[arg-type]
     desk.load(prepared, explainer)
     addresses = {name: f"http://{hosts[0]}/?token={token}" for name, token in people.tokens.items()}
-    return Serving(desk, uvicorn.Server(config), place, addresses)
+    return Serving(desk, uvicorn.Server(config), place, addresses, kept)
 
 
 def _bound(host: str, port: int | None) -> socket.socket:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from emea.errors import InputError, SettingsError
@@ -48,6 +50,10 @@ RECORDS = {  # what a run writes as it goes on
     "settings.toml": "everything needed to repeat the run",
 }
 CHECKPOINT = "checkpoint.safetensors"
+KEPT = (*RESULTS, *RECORDS, "timings.jsonl", "seeds.tsv", "validation.tsv", CHECKPOINT)  # all that a run may write
+LAST = "summary.json"  # of the results
+BEING_WRITTEN = "a run is being written into {}; expected it to end first"
+IN_USE = "{} is in use by a run, a report or a review page; expected that to end first, or another --out"
 
 
 def table_to_write(folder: Path, name: str, formats: Iterable[str]) -> Path:
@@ -63,7 +69,39 @@ def written_table(folder: Path, name: str) -> Path:
 
 def finished(folder: Path) -> bool:
     """Whether a folder holds a run with all its results."""
-    return written_table(folder, "candidates").exists() and not (folder / CHECKPOINT).exists()
+    results = (written_table(folder, "candidates"), folder / LAST)
+    return all(path.exists() for path in results) and not (folder / CHECKPOINT).exists()
+
+
+@contextmanager
+def held(folder: Path, *, shared: bool = False) -> Iterator[None]:
+    """Keep a folder from other processes: whoever writes it is alone, whoever reads it is not disturbed by a run.
+    Where the system cannot keep it (Windows, some networks), it is everybody's."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(place, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(BEING_WRITTEN.format(folder) if shared else IN_USE.format(folder)) from error
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(place)  # which gives it free, as the end of the process does
+
+
+def clear(folder: Path) -> None:
+    """Take away what another run left: results, the last one first, and files that it could not complete."""
+    for name in (LAST, *RESULTS, "validation.tsv"):
+        (folder / name).unlink(missing_ok=True)
+    for path in folder.glob(".*.part"):
+        if path.name[1:].rpartition(".part")[0].rpartition(".")[0] in KEPT:
+            path.unlink(missing_ok=True)
 
 
 def check_run(folder: Path) -> None:

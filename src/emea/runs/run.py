@@ -18,13 +18,13 @@ from emea.analysis.measures import Measures
 from emea.data import Reference, Task
 from emea.engine import opened
 from emea.evidence.prepared import Prepared
-from emea.formats._files import writing
+from emea.formats._files import write_text
 from emea.formats.table import write_columns
 from emea.kernels.devices import peak_memory
 from emea.method.rounds import Fitting, Outcome, State, Step
 from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
-from emea.runs.folder import ENGINE, RESULTS
+from emea.runs.folder import ENGINE, LAST, clear
 from emea.runs.inputs import Inputs
 from emea.runs.promise import broken_promise
 from emea.runs.results import write_result
@@ -50,11 +50,10 @@ def run(
     """
     task = prepared.given
     saved = Checkpoint.read(folder, task) if resume else None
-    for name in (*RESULTS, "validation.tsv"):
-        (folder / name).unlink(missing_ok=True)  # of another run
+    clear(folder)
     if saved is None:
         Checkpoint.remove(folder)
-    _write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
+    write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
     write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight])
     if len(task.validation):
         write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
@@ -62,14 +61,15 @@ def run(
     with opened(settings.engine.kind, settings.engine.gpus) as engine:
         outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
         write_result(outcome, folder, inputs)
-        _write_text(folder / "summary.json", json.dumps(summary(outcome), indent=2) + "\n")
         if ran := engine.record():
             rounds = len(keeper.rounds) - (len(saved.rounds) if saved else 0)  # of this process
             here = {"memory here": int(peak_memory()), "rounds": rounds}
-            _write_text(folder / ENGINE, json.dumps({**ran, **here}, indent=2) + "\n")
+            write_text(folder / ENGINE, json.dumps({**ran, **here}, indent=2) + "\n")
         measures = evaluate(outcome, reference) if reference is not None and len(reference) else None
+        told = json.dumps(summary(outcome), indent=2) + "\n"
     if measures is not None:
-        _write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
+        write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
+    write_text(folder / LAST, told)
     Checkpoint.remove(folder)
     return outcome, measures
 
@@ -130,9 +130,4 @@ def _description(task: Task, settings: Settings, inputs: Inputs) -> dict[str, An
 
 
 def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
-    _write_text(path, "".join(json.dumps(record) + "\n" for record in records))
-
-
-def _write_text(path: Path, text: str) -> None:
-    with writing(path) as file:
-        file.write(text.encode())
+    write_text(path, "".join(json.dumps(record) + "\n" for record in records))

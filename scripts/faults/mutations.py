@@ -1,0 +1,182 @@
+"""Mutations of the source: small mistakes that tests must notice.
+
+Each changes one operator, constant, condition or returned value of a copy of the tree. The tests that import the
+module, or what imports it, are run until one fails; a change that none of them notices survives.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from faults import Case, Kind
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = ("method", "rules", "evidence", "runs")
+SECONDS = 400.0  # after which a mutation counts as noticed
+MOST = 8  # files of tests for each
+GENERAL = ("tests/test_run.py", "tests/test_python.py", "tests/test_resume.py")  # whole runs
+COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+COMPARE |= {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
+ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
+ARITHMETIC |= {ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Mod: ast.Mult, ast.Pow: ast.Mult}
+
+
+def mutants(tree: ast.Module) -> list[tuple[int, str, Callable[[], None]]]:
+    """All changes that could be made to a module: the line, what it is, and what makes it."""
+    found: list[tuple[int, str, Callable[[], None]]] = []
+    hints = {id(part) for node in ast.walk(tree) for hint in _hints(node) for part in ast.walk(hint)}
+    for node in ast.walk(tree):
+        if id(node) in hints:
+            continue
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARE:
+            new = COMPARE[type(node.ops[0])]
+            found.append((node.lineno, f"{_name(node.ops[0])} → {new.__name__}", _setter(node.ops, 0, new())))
+        elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+            new = ARITHMETIC[type(node.op)]
+            found.append((node.lineno, f"{_name(node.op)} → {new.__name__}", _setter(node, "op", new())))
+        elif isinstance(node, ast.BoolOp):
+            other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            found.append((node.lineno, f"{_name(node.op)} → {_name(other)}", _setter(node, "op", other)))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.Invert):
+            new_op = ast.UAdd() if isinstance(node.op, ast.USub) else None
+            if new_op is not None:
+                found.append((node.lineno, "− → +", _setter(node, "op", new_op)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+            value = (not node.value) if isinstance(node.value, bool) else node.value + 1
+            found.append((node.lineno, f"{node.value!r} → {value!r}", _setter(node, "value", value)))
+        elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
+            found.append((node.lineno, "return None", _setter(node, "value", ast.Constant(None))))
+        elif isinstance(node, ast.If | ast.IfExp | ast.While):
+            turned = ast.UnaryOp(ast.Not(), node.test)
+            found.append((node.lineno, "condition negated", _setter(node, "test", turned)))
+    return found
+
+
+def _hints(node: ast.AST) -> list[ast.AST]:
+    """What in a node is not computed with: annotations, and __future__'s."""
+    named = [getattr(node, each, None) for each in ("annotation", "returns")]
+    return [each for each in named if isinstance(each, ast.AST)]
+
+
+def _name(node: ast.AST) -> str:
+    return type(node).__name__
+
+
+def _setter(place: object, key: str | int, value: object) -> Callable[[], None]:
+    def change() -> None:
+        if isinstance(place, list):
+            place[key] = value  # type: ignore[index]
+        else:
+            setattr(place, str(key), value)
+
+    return change
+
+
+@cache
+def modules() -> list[Path]:
+    """The files that are changed."""
+    source = REPOSITORY / "src" / "emea"
+    return sorted(path for folder in FOLDERS for path in (source / folder).glob("*.py") if mutants(_parsed(path)))
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def copy() -> Path:
+    """A copy of the tree, which is changed instead of this one."""
+    place = tempfile.TemporaryDirectory(prefix="emea-mutations-")
+    atexit.register(place.cleanup)
+    for name in ("src", "tests", "scripts", "docs", "pyproject.toml", "README.md"):
+        (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, Path(place.name) / name)
+    return Path(place.name)
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """The tests by name, without those that start a cluster or a browser."""
+    paths = [path for path in sorted((REPOSITORY / "tests").rglob("test_*.py")) if path.parent.name != "engine"]
+    paths = [path for path in paths if path.stem not in {"test_review_page", "test_widget"}]
+    return {str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def covering(path: Path) -> list[str]:
+    """The tests of a module: those named after it, those that import it, and those of whole runs."""
+    by_name = [each for each in _texts() if each.endswith(f"test_{path.stem.strip('_')}.py")]
+    users = [each for each in _sources() if _importing(path).search(_sources()[each])]
+    importing = [each for one in (path, *users) for each, text in _texts().items() if _importing(one).search(text)]
+    return list(dict.fromkeys([*by_name, *importing, *GENERAL]))[:MOST]
+
+
+def _importing(path: Path) -> re.Pattern[str]:
+    """What a file that imports a module says."""
+    folder, stem = path.parent.name, path.stem
+    return re.compile(rf"emea\.{folder}\.{stem}\b|from emea\.{folder} import .*\b{stem}\b")
+
+
+@cache
+def _sources() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "src" / "emea").rglob("*.py")}
+
+
+def survived(number: int) -> tuple[str, str]:
+    """A random mutation, and what is to be said if no test notices it."""
+    draw = random.Random(number)
+    path = draw.choices(modules(), [len(mutants(_parsed(each))) for each in modules()])[0]
+    tree = _parsed(path)
+    line, what, change = draw.choice(mutants(tree))
+    change()
+    place = path.relative_to(REPOSITORY)
+    (copy() / place).write_text(ast.unparse(ast.fix_missing_locations(tree)) + "\n", encoding="utf-8")
+    files = covering(path)
+    try:
+        noticed = _noticed(files)
+    finally:
+        shutil.copy(path, copy() / place)
+    told = path.read_text(encoding="utf-8").splitlines()[line - 1].strip()
+    wrong = "" if noticed else f"`{told}` ({what}) survived {', '.join(Path(each).stem for each in files)}"
+    return f"{place.relative_to('src/emea')}, line {line}", wrong
+
+
+def _noticed(files: list[str]) -> bool:
+    """Whether a test fails, or takes too long."""
+    environment = os.environ | {"PYTHONPATH": str(copy() / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    line = [sys.executable, "-m", "pytest", "-x", "-n0", "-m", "not slow", "-p", "no:cacheprovider", *files]
+    try:
+        done = subprocess.run(
+            line, cwd=copy(), env=environment, capture_output=True, timeout=SECONDS, check=False, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def cases(numbers: range) -> Iterator[Case]:
+    """Random mutations."""
+    for number in numbers:
+        yield survived(number)
+
+
+KIND = Kind(
+    "mutations of the source: method, rules, evidence, runs",
+    "300 random ones, at least 92 % noticed",
+    300,
+    cases,
+    "all of them",
+    f"A case changes one comparison, operator, constant, condition or returned value, and runs at most {MOST} files of "
+    "the quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest "
+    "of the suite. A test that takes longer than seven minutes counts as noticed.",
+    least=0.92,
+)

@@ -9,7 +9,7 @@ import torch
 
 import emea
 from emea.contracts import Encoder, PluginSettings, Report, unreported
-from emea.data import Candidates, Counterparts, Embeddings, Links, Task
+from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.encoders.committee import Committee
 from emea.encoders.propagation import Propagation
 from emea.evidence.prepared import Prepared, prepare
@@ -85,14 +85,33 @@ def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("before", "after", "growth", "ends"),
-    [(1000, 1004, 0.005, True), (1000, 1006, 0.005, False), (1000, 900, 0.005, True), (1000, 1000, 0.0, False)],
+    [
+        (1000, 1004, 0.005, True),
+        (1000, 1006, 0.005, False),
+        (1000, 900, 0.005, True),
+        (1000, 1000, 0.0, False),
+        (0, 0, 0.005, True),
+        (0, 0, 0.0, False),
+        (0, 3, 0.005, False),
+    ],
 )
 def test_the_loop_ends_once_labels_hardly_grow(before: int, after: int, growth: float, ends: bool) -> None:
     task = read_example("world")[0]
     old, new = (Links.build(torch.arange(count), torch.arange(count) % 7) for count in (before, after))
     settings = load(assignments=[f"em.growth={growth}"]).em
     assert has_settled(old, new, task, settings, judged=False) is ends
-    assert not has_settled(Links.empty(), new, task, settings, judged=False), "at first all labels are new"
+    if after:
+        assert not has_settled(Links.empty(), new, task, settings, judged=False), "at first all labels are new"
+
+
+def test_rounds_end_where_nothing_is_found() -> None:
+    loops = torch.tensor([[number, 0, number] for number in range(60)])
+    graphs = [Graph.build([f"{side}{number}" for number in range(60)], ["same"], loops) for side in "ab"]
+    seeds = Links.build(torch.arange(20), torch.arange(20))
+    result = emea.align(Task(*graphs, seeds), load(assignments=SMALL))
+    assert len(result.alignment) == 0
+    assert result.last is not None
+    assert result.last.number == 2, "two rounds without a label, and one that shows all seeds"
 
 
 def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:

@@ -228,7 +228,7 @@ class _Loop:
         )
         known = self.seeds + self.anchors.links
         found = without(chosen, known, self.unmatched, self.exclusions, self.competition)
-        settled = has_settled(state.labels, found, self.graphs, self.settings.em, judged=self.judged)
+        settled = state.done > 0 and has_settled(state.labels, found, self.graphs, self.settings.em, judged=self.judged)
         after = State(
             done=state.done + 1,
             labels=found,

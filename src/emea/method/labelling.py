@@ -56,7 +56,7 @@ def has_settled(before: Links, after: Links, graphs: Task, settings: EMSettings,
     """Whether further rounds would hardly change the labels: few are new, or there are hardly more. Links that are
     judged at the end do not need what the last rounds polish, once there are no more of them."""
     new, more = changed(before, after, graphs), len(after) - len(before)
-    grown = settings.growth == 0 or more >= settings.growth * len(before)
+    grown = settings.growth == 0 or more >= max(1, settings.growth * len(before))
     polished = new < FEW_NEW or (more <= 0 and new < SOME_NEW)
     return new < settings.settled or (judged and polished) or not grown
 

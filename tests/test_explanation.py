@@ -288,6 +288,17 @@ def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> N
     assert found.runner_up.confidence < found.confidence
 
 
+def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: Path) -> None:
+    command("align", *GRAPHS, "--out", "run", "--cardinality", "one-to-many", *QUICK, folder=tmp_path)
+    explainer = Explainer.open(tmp_path / "run")
+    assert explainer.kept.grounds.judged is not None
+    assert explainer.kept.grounds.judged.mirrored
+    found = explainer.explain("Schweiz")
+    check(found)
+    near = {group.name: group for group in found.groups}["neighbours"]
+    assert {"Swiss Franc", "Italian"} <= {part.source_neighbour.label for part in near.parts if part.source_neighbour}
+
+
 def test_both_sides_may_be_asked_about(explainer: Explainer) -> None:
     name = explainer.explain("Schweiz").target
     assert name is not None

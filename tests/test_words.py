@@ -35,6 +35,13 @@ def test_all_words_at_once_are_as_alike_as_one_by_one() -> None:
     assert 100 < np.count_nonzero(found) < len(found) / 2
 
 
+@pytest.mark.parametrize(("one", "other"), [("1024", "1025"), ("1024", "102"), ("viii", "vii"), ("xiii", "xiiii")])
+def test_numbers_are_the_same_or_different(one: str, other: str) -> None:
+    assert likeness(one, other) == 0.0
+    words = sorted([one, other])
+    assert Vocabulary(words).likeness(np.array([0]), np.array([1])).tolist() == [0.0]
+
+
 def plain_cosine(first: list[str], second: list[str], rarity: dict[str, float]) -> float:
     """Each word of the first, the rarest first, stands for the word of the second most like it that is left."""
     shared, left = {*first} & {*second}, {*second} - {*first}

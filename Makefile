@@ -23,7 +23,7 @@ quick-tests:
 
 # Kills, memory, large fuzzing, quality on the benchmarks.
 test-slow: .venv/installed-dev
-	$(BIN)/python -m pytest -m slow --dist load --durations=15 tests
+	$(BIN)/python -m pytest -m slow --dist loadgroup --durations=15 tests
 
 test-all: test test-slow
 

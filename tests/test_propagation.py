@@ -12,11 +12,11 @@ from emea.data import Embeddings, Graph, Links, Task
 from emea.encoders import propagation
 from emea.encoders.propagation import Propagation, PropagationSettings
 from emea.kernels.joins import Edges
-from emea.presets import PLAIN
 
 CLOSE = 2e-6  # single precision
 CPU = torch.device("cpu")
 
+PLAIN: dict[str, Any] = {"shared": False, "forget": False, "far": 1.0}  # nothing that LightEA lacks
 ALL: dict[str, Any] = {"shared": True, "forget": True, "far": 0.5}  # what LightEA does not have
 Triple = tuple[int, int, int]
 Vector = list[float]

@@ -10,9 +10,10 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "how-to" / "rule.md"]
-QUICK = {"tables", "thesauri"}  # the others take minutes together
 WITH_DATA = {"table1"}  # which readers have, and the package has not
-TUTORIALS = [pytest.param(page, marks=[] if page.stem in QUICK else pytest.mark.slow, id=page.stem) for page in PAGES]
+ONE_AT_A_TIME = pytest.mark.xdist_group("ray")  # as the campaign of faults on a cluster
+MARKS = {"tables": [], "thesauri": [], "cluster": [pytest.mark.slow, ONE_AT_A_TIME]}  # the others take minutes together
+TUTORIALS = [pytest.param(page, marks=MARKS.get(page.stem, pytest.mark.slow), id=page.stem) for page in PAGES]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 

@@ -33,6 +33,7 @@ from emea.settings import Settings, load
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),  # two clusters on two cores wait for each other
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning"),
 ]
 STORE = 2**28  # bytes of each machine's object store: less than the campaign makes, so that some of it goes to disk

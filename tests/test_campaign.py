@@ -21,7 +21,7 @@ from emea.verdicts import YES
 
 REPOSITORY = Path(__file__).parents[1]
 SCRIPT = REPOSITORY / "scripts" / "campaign.py"
-FEW = {"writes": 40, "kills": 11, "malformed": 300, "memory": 6, "hostile": 4, "together": 9}
+FEW = {"writes": 16, "kills": 9, "malformed": 300, "memory": 6, "hostile": 2, "together": 9}
 HOLDER = """
 import sys, time
 from pathlib import Path

@@ -189,6 +189,20 @@ def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> N
     assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
 
 
+def test_a_run_that_ends_while_its_resumption_reads_is_kept(case: Case, tmp_path: Path) -> None:
+    case.interrupt("run")
+    read = Inputs.read
+
+    def meanwhile(inputs: Inputs, cardinality: str) -> object:
+        assert started(tmp_path, "align", "--resume", "--out", "run", "--quiet").wait() == 0
+        return read(inputs, cardinality)
+
+    with case.monkeypatch.context() as patched:
+        patched.setattr(Inputs, "read", meanwhile)
+        assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
+    assert finished(tmp_path / "run")
+
+
 def test_another_command_with_resume_is_told_the_difference(case: Case, tmp_path: Path) -> None:
     case.interrupt("run")
     before = (tmp_path / "run" / CHECKPOINT).read_bytes()

@@ -20,7 +20,6 @@ EVIDENCE = ("structure", "all")
 WAYS = ("--memory", "the system")
 ROUNDS = ["--set", "em.rounds=2"]
 CASES = list(product(SIZES, EVIDENCE, SHARES, WAYS))
-SPENT = "not enough memory"
 
 
 def write_graphs(folder: Path, entities: int) -> None:
@@ -74,5 +73,6 @@ KIND = Kind(
     "`tests/test_checks.py`, `tests/test_campaign.py`",
     "A case is a run on graphs of 500, 3,000 or 10,000 entities each, by structure or all evidence, where "
     "`--memory` or a limit of the system (address space) gives it a share of what `--dry-run` estimates. It must "
-    "finish, or end with 3 and a sentence that says what is needed; a traceback or a signal is wrong.",
+    "finish, or end with 3 and a sentence that says what is needed, or how to learn it; a traceback or a signal is "
+    "wrong.",
 )

@@ -9,6 +9,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow.fs import FileSystem, LocalFileSystem, copy_files
 from typer.testing import CliRunner
 
+import emea
 from emea.cli import app
 from emea.errors import InputError
 from emea.formats import convert, read_graph
@@ -75,15 +76,41 @@ def test_a_table_in_parts_and_pairs_are_converted(bucket: Bucket, graphs: Path) 
     assert "10 pairs" in convert(bucket.put(graphs / "pairs.tsv", "pairs.tsv"), graphs / "pairs.sssom.tsv")
 
 
+def test_a_whole_bucket_is_a_folder_and_its_key_is_never_shown(bucket: Bucket, tmp_path: Path) -> None:
+    for side in ("one", "two"):
+        (tmp_path / f"{side}.csv").write_text("id,name\n1,Ada\n2,Bea\n", encoding="utf-8")
+    address = f"s3://reader:{SECRET}@tables.example{bucket.query}"
+    system, place = FileSystem.from_uri(address + "&allow_bucket_creation=true")
+    system.create_dir(place)
+    copy_files(str(tmp_path), place, source_filesystem=LocalFileSystem(), destination_filesystem=system)
+    found = read_graph(address)
+    assert found.literals.num_rows == 4
+    assert found.notes
+    shown = CliRunner().invoke(app, ["profile", address, str(tmp_path), "--id-column", "id"])
+    assert shown.exit_code == 0, shown.output
+    for said in (*found.notes, shown.output):
+        assert SECRET not in said
+        assert "emea-" not in said  # the copy's folder
+    assert any("s3://tables.example" in note for note in found.notes)
+
+
+def test_seeds_of_a_benchmark_lie_in_a_bucket_and_other_addresses_are_refused(bucket: Bucket, graphs: Path) -> None:
+    task = emea.read(graphs / "a.tsv", graphs / "b.tsv", bucket.put(graphs / "pairs.tsv", "seeds.tsv"))
+    assert len(emea.read_decisions(bucket.address("seeds.tsv"), task).seeds) == 10
+    with pytest.raises(InputError, match=r"^https://me@example.org/pairs.tsv: found the scheme 'https'") as refused:
+        emea.read(graphs / "a.tsv", graphs / "b.tsv", "https://me:secret@example.org/pairs.tsv")
+    assert SECRET not in str(refused.value)
+
+
 def test_what_is_missing_or_wrong_is_named_by_its_address(bucket: Bucket, graphs: Path) -> None:
-    with pytest.raises(InputError, match=r"^s3://reader@graphs/none\.tsv.* does not exist") as missing:
+    with pytest.raises(InputError, match=r"^s3://graphs/none\.tsv.* does not exist") as missing:
         read_graph(bucket.address("none.tsv"))
     (graphs / "odd.tsv").write_text("a\tb\nc\td\te\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"^s3://reader@graphs/odd\.tsv") as odd:
+    with pytest.raises(InputError, match=r"^s3://graphs/odd\.tsv") as odd:
         read_graph(bucket.put(graphs / "odd.tsv", "odd.tsv"))
-    with pytest.raises(InputError, match=r"^s3://reader@graphs/a\.tsv.* cannot be read: ") as refused:
+    with pytest.raises(InputError, match=r"^s3://graphs/a\.tsv.* cannot be read: ") as refused:
         read_graph(f"s3://reader:{SECRET}@graphs/a.tsv?endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1")
-    with pytest.raises(InputError, match=r"^s3://reader@graphs/a\.tsv\?colour=red cannot be read: .*colour") as unknown:
+    with pytest.raises(InputError, match=r"^s3://graphs/a\.tsv\?colour=red cannot be read: .*colour") as unknown:
         read_graph(f"s3://reader:{SECRET}@graphs/a.tsv?colour=red")
     for error in (missing, odd, refused, unknown):
         assert SECRET not in str(error.value)

@@ -126,8 +126,8 @@ def main() -> None:
 
 def _is_out_of_memory(error: Exception) -> bool:
     """Whether there was too little memory: torch and the system have names of their own for that."""
-    if isinstance(error, RuntimeError | ImportError):
-        return any(words in str(error) for words in SPENT)
+    if isinstance(error, RuntimeError | ImportError):  # a loader may lack room of a kind that memory cannot give
+        return any(words in str(error) for words in SPENT) and "static TLS" not in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 

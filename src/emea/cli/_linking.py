@@ -22,7 +22,7 @@ from emea.cli._options import (
     flattened,
 )
 from emea.cli._reading import ReadingOptions
-from emea.cli._resuming import interrupted, refuse_overwriting
+from emea.cli._resuming import interrupted, refuse_finished, refuse_overwriting
 from emea.engine import require
 from emea.errors import InputError, SettingsError
 from emea.runs.inputs import Inputs
@@ -163,7 +163,9 @@ def _run(
         raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
     try:
         with held(folder), progress(chosen, shown=job.talks) as observers:
-            refuse_overwriting(folder, force=job.output.force or job.long.resume)  # again: some time has passed
+            if job.long.resume:  # again: some time has passed
+                refuse_finished(folder)
+            refuse_overwriting(folder, force=job.output.force or job.long.resume)
             return run(
                 prepared,
                 chosen,

@@ -26,6 +26,12 @@ NOT_OF_THE_RUN = {
 DECIDED_LATER = {"similarity.block"}  # settings that a run fits to the free memory
 
 
+def refuse_finished(folder: Path) -> None:
+    """Refuse to resume a run that has ended."""
+    if finished(folder):
+        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
+
+
 def refuse_overwriting(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a run, finished or not, unless that is to be overwritten."""
     if folder.exists() and not folder.is_dir():
@@ -51,8 +57,7 @@ def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOpt
     path = folder / SETTINGS
     if not path.exists():
         raise InputError(f"{folder} holds no run to resume: it has no {SETTINGS}")
-    if finished(folder):
-        raise InputError(f"the run in {folder} is finished; there is nothing to resume")
+    refuse_finished(folder)
     if not any(_says_something(group) for group in (graphs, reading, method, output)):
         return path
     inputs = chosen_inputs(graphs, reading, output, method.config)

@@ -22,6 +22,7 @@ from emea.contracts import (
 )
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
+from emea.formats._addresses import STORES
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database
 from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
@@ -39,7 +40,7 @@ from emea.formats._pairs import (
     to_unmatched,
 )
 from emea.formats._selection import SELECTING, select
-from emea.formats._stores import SCHEMES, is_stored, name_of, nearby
+from emea.formats._stores import is_stored, name_of, named, nearby
 from emea.verdicts import DATABASE
 
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest
@@ -50,7 +51,8 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     place = location(place)
     if is_stored(place):
         with nearby(place) as path:
-            return read_graph(path, reading)
+            found = read_graph(path, reading)
+            return replace(found, notes=tuple(named(note, path, place) for note in found.notes))
     shown = without_password(place)
     source = graph_source(place)
     _refuse_idle(reading, source, shown)
@@ -81,11 +83,12 @@ def graph_source(place: str | Path) -> GraphReader | GraphServer:
             return Folder()
         return graph_format(IN_PARTS if in_parts(place) else place, GraphReader)
     if is_stored(place):  # a folder, if its name does not say otherwise
-        return graph_format(name_of(place), GraphReader) if suffix(name_of(place)) else Folder()
+        found, _ = first_with(GraphReader, lambda each: each.suffixes, suffix(name_of(place)))
+        return found or Folder()
     scheme = place.partition("://")[0].lower()
     server, known = first_with(GraphServer, lambda each: each.schemes, scheme)
     if server is None:
-        listed = ", ".join(sorted([*known, *SCHEMES]))
+        listed = ", ".join(sorted([*known, *STORES]))
         raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {listed}")
     return server
 
@@ -150,7 +153,7 @@ def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) ->
 
 def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, str | Path]:
     """The pairs that were decided on, and what messages call them."""
-    if not isinstance(decisions, str | Path):
+    if not isinstance(decisions, str | Path) or is_stored(decisions):
         return _pairs(decisions, "decisions")
     path = decided_in(Path(decisions))
     in_database = suffix(path) == suffix(Path(DATABASE))
@@ -173,7 +176,7 @@ def convert(
     place = location(source)
     if is_stored(place):
         with nearby(place) as copy:
-            return convert(copy, target, kind=kind, reading=reading)
+            return named(convert(copy, target, kind=kind, reading=reading), copy, place)
     if isinstance(place, Path) and place.exists() and target.exists() and place.samefile(target):
         raise InputError(f"{target} is the file to read, expected another one to write")
     path = place if isinstance(place, Path) and not is_folder(place) else None
@@ -254,7 +257,7 @@ def read_benchmark(
     seeds: str | Path | None = None,
 ) -> tuple[Task, Reference | None]:
     """The task in a benchmark folder and its sealed links; the seeds are a share of all links, a fold or a file."""
-    choice = Choice(ratio, split, fold, None if seeds is None else Path(seeds))
+    choice = Choice(ratio, split, fold, None if seeds is None else location(seeds))
     task, reference, _ = read_task(Path(location(folder)), choice)
     return task, reference
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-SECRET = ("password", "sslpassword")  # parameters that PostgreSQL knows
+STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")  # schemes of files that lie elsewhere
+KEYED = ("s3", "gs", "gcs")  # whose login is a key; without it, what the surroundings have counts
+SECRET = ("password", "sslpassword", "client_secret", "sig")  # parameters: PostgreSQL's, Azure's
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Address:
         """The parts. In a database's address, a password may hold slashes and at signs as they are: what follows the
         last at sign is its place."""
         scheme, _, rest = address.partition("://")
-        on_web = scheme.lower() in ("http", "https")
-        host, slash, path = rest.partition("/") if on_web else (rest, "", "")
+        has_path = scheme.lower() in ("http", "https", *STORES)
+        host, slash, path = rest.partition("/") if has_path else (rest, "", "")
         login, _, host = host.rpartition("@")
         place, _, query = (host + slash + path).partition("?")
         user, colon, password = login.partition(":")
@@ -34,7 +36,7 @@ class Address:
 
     def text(self, *, secret: bool) -> str:
         """The address, with or without the secrets in it."""
-        login = quote(self.user, safe="")
+        login = quote(self.user, safe="") if secret or self.scheme not in KEYED else ""
         if secret and self.password is not None:
             login += ":" + quote(self.password, safe="")
         kept = [(name, value) for name, value in self.parameters if secret or name.lower() not in SECRET]
@@ -47,6 +49,8 @@ def without_password(place: str | Path) -> str | Path:
 
     >>> without_password("postgresql://reader:secret@example.org/world?schema=a&password=secret")
     'postgresql://reader@example.org/world?schema=a'
+    >>> without_password("s3://key:secret@bucket/snap@2024.ttl")
+    's3://bucket/snap@2024.ttl'
     """
     if not isinstance(place, str) or "://" not in place:
         return place

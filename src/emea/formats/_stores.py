@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from emea.errors import InputError
-from emea.formats._addresses import without_password
+from emea.errors import EmeaError, InputError
+from emea.formats._addresses import STORES, Address, without_password
 from emea.formats._files import one_line
-
-SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
 
 
 def is_stored(place: str | Path) -> bool:
@@ -20,32 +18,40 @@ def is_stored(place: str | Path) -> bool:
     >>> is_stored("s3://bucket/a.parquet"), is_stored("https://example.org/sparql"), is_stored(Path("a.ttl"))
     (True, False, False)
     """
-    return isinstance(place, str) and place.partition("://")[0].lower() in SCHEMES and "://" in place
+    return isinstance(place, str) and "://" in place and place.partition("://")[0].lower() in STORES
 
 
 def name_of(address: str) -> Path:
     """What the file or folder at an address is called.
 
-    >>> name_of("s3://bucket/graphs/a.parquet?region=eu-central-1")
-    PosixPath('a.parquet')
+    >>> str(name_of("s3://bucket/graphs/a.parquet?region=eu-central-1")), str(name_of("s3://key:secret@bucket"))
+    ('a.parquet', 'bucket')
     """
-    return Path(PurePosixPath(address.partition("://")[2].partition("?")[0]).name)
+    return Path(PurePosixPath(Address.parse(address).place).name)
 
 
 @contextmanager
 def nearby(place: str | Path) -> Iterator[Path]:
-    """A file or folder as a path here: where it is, or a copy for as long as it is needed. What is said of the copy is
-    said of the place."""
-    if not (isinstance(place, str) and is_stored(place)):
+    """A file or folder as a path here: where it is, or a copy for as long as it is needed. What a refusal says of the
+    copy it says of the place."""
+    if not isinstance(place, str) or "://" not in place:
         yield Path(place)
         return
+    if not is_stored(place):
+        scheme, known = place.partition("://")[0], ", ".join(STORES)
+        raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {known}")
     with TemporaryDirectory(prefix="emea-") as folder:
         copy = _copied(place, Path(folder))
         try:
             yield copy
-        except InputError as error:
-            error.args = (str(error).replace(str(copy), str(without_password(place))),)
+        except EmeaError as error:
+            error.args = (named(str(error), copy, place),)
             raise
+
+
+def named(text: str, copy: Path, place: str | Path) -> str:
+    """What is said of a copy, said of the place that it was copied from."""
+    return text.replace(str(copy), str(without_password(place)))
 
 
 def _copied(address: str, folder: Path) -> Path:

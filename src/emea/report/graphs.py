@@ -72,11 +72,13 @@ class Graphs:
 def read_again(run: FinishedRun) -> Task | str:
     """The task of a run, from the files it was read from; or why not. No server is asked again."""
     inputs = Inputs.parse(run.about, run.folder / "settings.toml")
-    places = [place for place in (inputs.source, inputs.target, inputs.data) if place is not None]
+    places = [place for place in (inputs.source, inputs.target, inputs.data, inputs.seeds) if place is not None]
     if not places and inputs.example is None:
         return "the run was given graphs from memory, which its folder does not keep"
     for place in places:
         if "://" in str(place):
+            if str(place).startswith("file:"):
+                continue
             return f"{place} is not asked again"
         if not Path(place).exists():
             return f"{place} is no longer there"

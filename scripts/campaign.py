@@ -3,6 +3,7 @@
     python scripts/campaign.py                              # every kind in full: many hours
     python scripts/campaign.py --only kills --amount 40     # a sample of one kind
     python scripts/campaign.py --minutes 30                 # of each kind as much as this allows
+    python scripts/campaign.py --jobs 8                     # eight cases at a time
     python scripts/campaign.py --page                       # write the page from what is kept
 
 A kind goes on where it was left as long as the code is the same; --again starts it over. What is kept is in
@@ -17,18 +18,23 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from _records import REPOSITORY, commit, write_block
 from emea import __version__
 from emea.report.tables import markdown_table
-from faults import NAMES, Kind, kind
+from faults import NAMES, Case, Kind, kind
 
 STORE = REPOSITORY / "docs" / "bench" / "campaign"
 PAGE = REPOSITORY / "docs" / "campaign.md"
 OFTEN = 30.0  # seconds between two times that what was found is kept
+BLOCKS = 10_000  # into which the cases of a kind are cut, to be dealt out
 
 
 def code() -> str:
@@ -53,6 +59,27 @@ def keep(name: str, record: dict[str, Any], store: Path) -> None:
     (store / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def cases(name: str, numbers: range, jobs: int) -> Iterator[Case]:
+    """The cases with these numbers, in order, several at a time."""
+    if jobs == 1 or kind(name).alone:
+        yield from kind(name).cases(numbers)
+        return
+    size = max(1, min(len(numbers), kind(name).full) // BLOCKS)
+    blocks = [numbers[place : place + size] for place in range(0, len(numbers), size)]
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"))
+    try:
+        for block, found in zip(blocks, pool.map(_block, repeat(name), blocks), strict=True):
+            yield from found
+            if len(found) < len(block):
+                return  # there are no more
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _block(name: str, numbers: range) -> list[Case]:
+    return list(kind(name).cases(numbers))
+
+
 def put_through(name: str, given: argparse.Namespace) -> dict[str, Any]:
     """Run the cases of a kind that are not yet done, and keep what came of them."""
     chosen, known, store = kind(name), read(name, given.store), given.store
@@ -66,7 +93,7 @@ def put_through(name: str, given: argparse.Namespace) -> dict[str, Any]:
     about = {"code": code(), "commit": commit(), "version": __version__, "machine": platform.machine()}
     before, begun, kept = record["seconds"], time.monotonic(), time.monotonic()
     stopped = False
-    for what, wrong in chosen.cases(range(record["cases"], end)):
+    for what, wrong in cases(name, range(record["cases"], end), given.jobs):
         record["cases"] += 1
         if wrong:
             record["failures"].append(f"{what}: {wrong}")
@@ -139,6 +166,7 @@ def main() -> int:
     parser.add_argument("--only", choices=NAMES, action="append", help="kind of fault; repeatable")
     parser.add_argument("--amount", type=int, help="cases of each kind; in full if not given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for each kind")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
     parser.add_argument("--again", action="store_true", help="start over what is done already")
     parser.add_argument(
         "--store", type=Path, default=STORE, help="folder to keep it in; another one leaves the page alone"

@@ -109,4 +109,5 @@ KIND = Kind(
     f"Two cases: {RUNS} runs of `emea.link`, and as many clicks as one every five seconds of a day makes, without the "
     f"pauses, on a run of {LINKS:,} links: cards, decisions, undoing, the estimate.",
     keep=lambda: {"notes": list(NOTES)},
+    alone=True,
 )

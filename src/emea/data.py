@@ -233,8 +233,10 @@ class Candidates:
 
     def among(self, links: Links) -> Tensor:
         """Whether each pair is one of the links, [pairs] bool."""
-        nothing = torch.zeros(len(self), dtype=torch.bool, device=self.source.device)
-        return torch.isin(self.keys(), links.keys(self.targets)) if len(links) else nothing
+        if not len(links):
+            return torch.zeros(len(self), dtype=torch.bool, device=self.source.device)
+        key, known = self.keys(), links.keys(self.targets).sort().values  # `isin` would sort all pairs
+        return known[torch.searchsorted(known, key).clamp_(max=len(known) - 1)] == key
 
     def touches(self, links: Links, by_source: bool = True, by_target: bool = True) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""

@@ -214,7 +214,7 @@ def _weighted_view(
     (entities, relations), (start, (of_relations, of_entities)) = views, drawn
     by_relation = of_relations(relations, part) * start.worth[:, None]
     third = operators.bunches.weighted(by_relation, of_entities(entities, part))
-    return third.to(_kind(operators.entities, settings)), third.square().sum(1)
+    return third.to(_kind(operators.entities, settings)), torch.linalg.vector_norm(third, dim=1).square_()
 
 
 def _both_views(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views) -> Tensor:

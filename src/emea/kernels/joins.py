@@ -11,8 +11,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links
 from emea.kernels.segments import starts
-
-ROOM = 16  # slots of the hash table per key: one absent key in sixteen passes the filter
+from emea.kernels.sieve import Sieve
 
 
 def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
@@ -24,11 +23,6 @@ def expand(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     rows = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
     first = starts(count)
     return rows, torch.arange(len(rows), device=count.device) - first[rows] + start[rows]
-
-
-def _hashed(key: Tensor, size: int) -> Tensor:
-    """A hash below `size`, a power of 2, of each key: middle bits of its product with a large odd number."""
-    return ((key * 0x1E3779B97F4A7C15) >> 24) & (size - 1)
 
 
 def lookup(sorted_keys: Tensor, keys: Tensor) -> Tensor:
@@ -123,18 +117,15 @@ class Edges:
         return key, starts(count), count
 
     @cached_property
-    def hashes(self) -> Tensor:
-        """Whether any of those keys has this hash, [a power of 2] bool: a filter that rejects most other keys."""
-        size = max(1, len(self.joined[0]) * ROOM)
-        table = torch.zeros(2 ** (size - 1).bit_length(), dtype=torch.bool, device=self.key.device)
-        table[_hashed(self.joined[0], len(table))] = True
-        return table
+    def sieve(self) -> Sieve:
+        """Rejects most keys but those."""
+        return Sieve.build(self.joined[0])
 
     def between(self, head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The rows in which an edge leads from head to tail; for each, the position of its first edge and the number
         of edges."""
         key = head * self.entities + tail
-        rows = self.hashes[_hashed(key, len(self.hashes))].nonzero()[:, 0]
+        rows = self.sieve.passing(key)
         keys, start, count = self.joined
         position = lookup(keys, key[rows])
         rows, position = rows[position >= 0], position[position >= 0]

@@ -24,5 +24,5 @@ MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
 BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy
 # Beyond these, compiled loops are used on a CPU: they take a second to load.
-MANY_ROWS = 2**20
+MANY_ROWS = 2**19
 MANY_NUMBERS = 2**24

@@ -175,7 +175,7 @@ class PARIS(TwoSidedRule[PARISSettings], Distributed):
     def _kept(self) -> Kept[Sides]:
         """What the joins need of the graphs."""
         for edges in (self.source, self.target):
-            _ = edges.joined, edges.hashes  # once, not in each block
+            _ = edges.joined, edges.sieve  # once, not in each block
         functionality = self.source_functionality, self.target_functionality
         two_sided = self.settings.evidence == "both"
         return self.engine.share(Sides(self.source, self.target, *functionality, two_sided=two_sided))

@@ -233,10 +233,8 @@ class Candidates:
 
     def among(self, links: Links) -> Tensor:
         """Whether each pair is one of the links, [pairs] bool."""
-        if not len(links):
-            return torch.zeros(len(self), dtype=torch.bool, device=self.source.device)
-        key, known = self.keys(), links.keys(self.targets).sort().values  # `isin` would sort all pairs
-        return known[torch.searchsorted(known, key).clamp_(max=len(known) - 1)] == key
+        known = torch.cat([links.keys(self.targets), self.source.new_tensor([-1])]).sort().values  # −1: of no pair
+        return known[torch.searchsorted(known, self.keys(), right=True) - 1] == self.keys()  # `isin` sorts all pairs
 
     def touches(self, links: Links, by_source: bool = True, by_target: bool = True) -> Tensor:
         """Whether each pair shares an entity with the links, [pairs] bool."""

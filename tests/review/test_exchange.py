@@ -212,3 +212,46 @@ def test_to_look_at_a_run_that_nobody_reviewed_leaves_nothing_in_it(tmp_path: Pa
     assert "0 decisions written to out.tsv" in done.stdout
     assert len((tmp_path / "out.tsv").read_text(encoding="utf-8").splitlines()) == 1  # the names of the columns
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_decisions_that_were_written_into_the_table_of_a_run_count(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    rows = [f"{word}\t{name('source', i)}\t{name('target', i)}\n" for i, word in enumerate(("yes", "no", "", ""), 1)]
+    (folder / "alignment.review.tsv").write_text("decision\tsource\ttarget\n" + "".join(rows), encoding="utf-8")
+    before = sorted(path.name for path in folder.iterdir())
+    done = command("decisions", "run", folder=tmp_path)
+    assert "2 of 15 sources decided: 1 yes, 1 no, 0 none, 0 unsure" in done.stdout
+    assert "alignment.review.tsv: 2" in done.stdout  # who decided
+    assert "--import" not in done.stdout
+    done = command("decisions", "run", "--export", "out.tsv", folder=tmp_path)
+    assert "2 decisions written to out.tsv" in done.stdout
+    assert sorted(path.name for path in folder.iterdir()) == before
+    page = Decisions.open(folder / DATABASE)
+    page.add([Decision(name("source", 4), name("target", 4), YES)], "k", "anna")
+    page.close()
+    done = command("decisions", "run", folder=tmp_path)  # those of the page come first, as they do for --decisions
+    taking = "emea decisions run --import run/alignment.review.tsv"
+    assert "1 of 15 sources decided: 1 yes" in done.stdout
+    assert f"run/alignment.review.tsv decides on 2 more sources; take it in: {taking}" in done.stdout
+    assert "2 decisions taken in" in command(*taking.split()[1:], folder=tmp_path).stdout
+    done = command("decisions", "run", folder=tmp_path)
+    assert "3 of 15 sources decided: 2 yes, 1 no" in done.stdout
+    assert "--import" not in done.stdout
+
+
+def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    text = f"decision\tsource\ttarget\nperhaps\t{name('source', 1)}\t{name('target', 1)}\n"
+    (folder / "alignment.review.tsv").write_text(text, encoding="utf-8")
+    assert "line 2: found the decision 'perhaps'" in command("decisions", "run", folder=tmp_path, code=2).stderr
+    page = Decisions.open(folder / DATABASE)
+    page.add([Decision(name("source", 4), name("target", 4), YES)], "k", "anna")
+    page.close()
+    done = command("decisions", "run", folder=tmp_path)
+    assert "1 of 15 sources decided" in done.stdout
+    assert "line 2: found the decision 'perhaps'" in done.stdout
+
+
+def test_another_runs_table_is_taken_in_like_its_database(tmp_path: Path) -> None:
+    (tmp_path / "alignment.review.tsv").write_text("source\ttarget\tdecision\na\tb\tyes\n", encoding="utf-8")
+    assert told(read(tmp_path)) == {("a", "b", YES, "alignment.review.tsv")}

@@ -43,6 +43,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
     from emea.review.running import MEMORY
 
     os.environ.update({**MEMORY, **os.environ})  # before Arrow and torch are loaded, which read it
+    from emea.review.exchange import left_out
     from emea.review.people import People
     from emea.review.server import serve
 
@@ -50,6 +51,8 @@ def review(  # noqa: PLR0917 - one parameter for each option
     serving = serve(folder, host=host, port=port, insecure=insecure, people=people)
     for name, address in serving.addresses.items():
         typer.echo(f"{name}: {address}" if len(serving.addresses) > 1 else address)
+    for sentence in left_out(serving.desk.decisions, folder):
+        say(sentence)
     say("decisions are kept as they are made; end with Ctrl-C")
     if not no_browser and len(serving.addresses) == 1:
         webbrowser.open(serving.address)
@@ -83,7 +86,7 @@ def decisions(
     from emea.cli._console import out
     from emea.review.cards import Reviewed
     from emea.review.decisions import Decisions
-    from emea.review.exchange import conflicts, export, merge, read
+    from emea.review.exchange import conflicts, export, left_out, merge, of_run, read
     from emea.verdicts import DATABASE
 
     def tell(text: str) -> None:
@@ -93,7 +96,7 @@ def decisions(
         raise SettingsError("found both --export and --import, expected one of them")
     reviewed = Reviewed.open(folder)
     theirs = [each for path in sources or () for each in read(path)]
-    held = Decisions.open(folder / DATABASE) if sources else Decisions.read(folder / DATABASE)
+    held = Decisions.open(folder / DATABASE) if sources else of_run(folder)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
         tell(f"{_counted(added, 'decision')} taken in")
@@ -107,6 +110,8 @@ def decisions(
         for each in counts["people"]:
             tell(f"{each['who']}: {each['decided']:,}")
         _list(conflicts(held.by_person(), exclusive=reviewed.exclusive), tell)
+    for sentence in left_out(held, folder):
+        tell(sentence)
     held.close()
 
 

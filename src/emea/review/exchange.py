@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from emea.errors import InputError
+from emea.formats._decided import DECISIONS as FILES
+from emea.formats._decided import decided_in
 from emea.formats._files import decoded_lines, quoted_rows, suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
@@ -63,23 +65,60 @@ def read(path: Path) -> list[Decision]:
         curated = [path / name for name in CURATOR if (path / name).exists()]
         if curated:
             return [each for one in curated for each in _mappings(one)]
-        path = path / DATABASE
+        path = decided_in(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; expected a file of decisions")
-    kind = suffix(path)
-    if kind == ".sssom.tsv":
-        found = list(_mappings(path))
-    elif kind in {".tsv", ".csv"}:
-        found = list(_rows(path))
-    elif kind == ".sqlite":
-        theirs = Decisions.open(path)
-        found = theirs.by_person()
-        theirs.close()
-    else:
-        raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
+    found = _found(path)
     if not found:
         raise InputError(f"{path}: found no decision, expected rows with a reviewer or a verdict")
     return found
+
+
+def _found(path: Path) -> list[Decision]:
+    kind = suffix(path)
+    if kind == ".sssom.tsv":
+        return list(_mappings(path))
+    if kind in {".tsv", ".csv"}:
+        return list(_rows(path))
+    if kind != ".sqlite":
+        raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
+    theirs = Decisions.open(path)
+    found = theirs.by_person()
+    theirs.close()
+    return found
+
+
+def of_run(folder: Path) -> Decisions:
+    """The decisions on a run that the next one learns from: those of the review page, or while there are none, those of
+    a file that somebody filled in."""
+    held = Decisions.read(folder / DATABASE)
+    files = _filled_in(folder)
+    if files and not held.counts()["decided"]:
+        held.close()
+        held = Decisions.open(Path(":memory:"))
+        held.import_(_found(files[0]))
+    return held
+
+
+def left_out(decisions: Decisions, folder: Path) -> list[str]:
+    """What the files of a run decide on and these decisions do not, and how to take it in: a sentence for each file."""
+    known = {(each.source, each.who) for each in decisions.by_person()}
+    told = []
+    for path in _filled_in(folder):
+        try:
+            count = len({each.source for each in _found(path) if (each.source, each.who) not in known})
+        except InputError as error:  # which is no reason to hide the others
+            told.append(f"{path} is left out: {error}")
+            continue
+        if count:
+            sources = f"{count:,} more source{'s' * (count != 1)}"
+            told.append(f"{path} decides on {sources}; take it in: emea decisions {folder} --import {path}")
+    return told
+
+
+def _filled_in(folder: Path) -> list[Path]:
+    """The files of a run in which people may have decided without the review page."""
+    return [folder / name for name in FILES if name != DATABASE and (folder / name).exists()]
 
 
 def _mappings(path: Path) -> Iterator[Decision]:

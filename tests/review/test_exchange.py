@@ -179,6 +179,14 @@ def test_what_is_in_conflict_is_left_to_decide(tmp_path: Path) -> None:
     assert held.standing()["3"].verdict == NONE
 
 
+def test_a_table_that_was_corrected_is_taken_in_again(tmp_path: Path) -> None:
+    held = Decisions.open(tmp_path / DATABASE)
+    for row, expected in (("yes\n", (1, [])), ("no\n", (1, [])), ("no\n", (0, []))):
+        (tmp_path / "sheet.tsv").write_text("source\ttarget\tdecision\na\tb\t" + row, encoding="utf-8")
+        assert merge(held, read(tmp_path / "sheet.tsv"), exclusive=True) == expected
+    assert told(held.holding()) == {("a", "b", NO, "sheet.tsv")}
+
+
 def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 5, graphs=False)
     one, two = (
@@ -232,7 +240,10 @@ def test_decisions_that_were_written_into_the_table_of_a_run_count(tmp_path: Pat
     done = command("decisions", "run", folder=tmp_path)  # those of the page come first, as they do for --decisions
     taking = "emea decisions run --import run/alignment.review.tsv"
     assert "1 of 15 sources decided: 1 yes" in done.stdout
-    assert f"run/alignment.review.tsv decides on 2 more sources; take it in: {taking}" in done.stdout
+    assert (
+        f"run/alignment.review.tsv holds decisions on 2 sources that are not among these; take them in: {taking}"
+        in done.stdout
+    )
     assert "2 decisions taken in" in command(*taking.split()[1:], folder=tmp_path).stdout
     done = command("decisions", "run", folder=tmp_path)
     assert "3 of 15 sources decided: 2 yes, 1 no" in done.stdout

@@ -102,17 +102,17 @@ def of_run(folder: Path) -> Decisions:
 
 def left_out(decisions: Decisions, folder: Path) -> list[str]:
     """What the files of a run decide on and these decisions do not, and how to take it in: a sentence for each file."""
-    known = {(each.source, each.who) for each in decisions.by_person()}
-    told = []
+    ours, told = decisions.by_person(), []
     for path in _filled_in(folder):
         try:
-            count = len({each.source for each in _found(path) if (each.source, each.who) not in known})
+            count = len({each.source for each in _new(ours, _found(path))})
         except InputError as error:  # which is no reason to hide the others
             told.append(f"{path} is left out: {error}")
             continue
         if count:
-            sources = f"{count:,} more source{'s' * (count != 1)}"
-            told.append(f"{path} decides on {sources}; take it in: emea decisions {folder} --import {path}")
+            sources = f"{count:,} source{'s' * (count != 1)}"
+            taking = f"take them in: emea decisions {folder} --import {path}"
+            told.append(f"{path} holds decisions on {sources} that are not among these; {taking}")
     return told
 
 
@@ -221,14 +221,7 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
     """Take in what others decided: how many are new, and every conflict; what is in conflict is left out, and stays
     open to be decided."""
     ours = decisions.by_person()
-    known: dict[tuple[str, str], str] = {}
-    for each in ours:
-        known[each.source, each.who] = max(each.at, known.get((each.source, each.who), ""))
-    new = [
-        each
-        for each in theirs
-        if each.at > known.get((each.source, each.who), "") or not known.get((each.source, each.who))
-    ]
+    new = _new(ours, theirs)
     added = {id(each) for each in new}
     latest = {(each.source, each.who) for each in new}
     kept = [each for each in ours if (each.source, each.who) not in latest]
@@ -237,3 +230,17 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
     ]
     refused = {id(each) for one in found for each in (one.first, one.second)}
     return decisions.import_([each for each in new if id(each) not in refused]) if new else 0, found
+
+
+def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]:
+    """What others decided after all that is known of them; without a date, if it is not the same."""
+    last: dict[tuple[str, str], str] = {}
+    for each in ours:
+        last[each.source, each.who] = max(each.at, last.get((each.source, each.who), ""))
+    said = {(each.source, each.who, each.target, each.verdict) for each in ours}
+    return [
+        each
+        for each in theirs
+        if each.at > last.get((each.source, each.who), "")
+        or (not each.at and (each.source, each.who, each.target, each.verdict) not in said)
+    ]

@@ -8,6 +8,7 @@ from made import name, write_run
 
 from emea.errors import InputError
 from emea.formats import read_pair_names
+from emea.review.cards import Reviewed
 from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.exchange import conflicts, export, merge, read
@@ -266,3 +267,30 @@ def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(
 def test_another_runs_table_is_taken_in_like_its_database(tmp_path: Path) -> None:
     (tmp_path / "alignment.review.tsv").write_text("source\ttarget\tdecision\na\tb\tyes\n", encoding="utf-8")
     assert told(read(tmp_path)) == {("a", "b", YES, "alignment.review.tsv")}
+
+
+def test_decisions_on_concepts_are_stated_as_links_of_them_are(tmp_path: Path) -> None:
+    names = ["ash", "birch", "cedar", "elder", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow"]
+    for side in "ab":
+        skos = "http://www.w3.org/2004/02/skos/core#"
+        rows = [f'<http://{side}/{each}> a <{skos}Concept> ; <{skos}prefLabel> "{each}" .\n' for each in names]
+        (tmp_path / f"{side}.ttl").write_text("".join(rows), encoding="utf-8")
+    command("align", "a.ttl", "b.ttl", "--out", "run", "--quiet", folder=tmp_path)
+    reviewed = Reviewed.open(tmp_path / "run")
+    reviewed.load()
+    assert reviewed.entities is not None
+    held, graphs = Decisions.open(tmp_path / DATABASE), (reviewed.entities[0].graph, reviewed.entities[1].graph)
+    held.add([Decision("http://a/ash", "http://b/ash", YES), Decision("http://a/fir", "", NONE)], "k", "anna")
+    export(held, tmp_path / "page.sssom.tsv", graphs)  # what the page does
+    assert (tmp_path / "page.sssom.tsv").read_text(encoding="utf-8").count("skos:exactMatch") == 1
+    given = "source\ttarget\tdecision\nhttp://a/ash\thttp://b/ash\tyes\nhttp://a/fir\thttp://b/oak\tno\n"
+    (tmp_path / "run" / "decisions.tsv").write_text(given, encoding="utf-8")
+    for expected in ("skos:exactMatch", "owl:sameAs"):
+        done = command("decisions", "run", "--export", "out.sssom.tsv", folder=tmp_path)
+        lines = (tmp_path / "out.sssom.tsv").read_text(encoding="utf-8").splitlines()
+        rows = csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t")
+        assert [row["predicate_id"] for row in rows] == [expected] * 2
+        assert told(read(tmp_path / "out.sssom.tsv")) == told(read(tmp_path / "run" / "decisions.tsv"))
+        (tmp_path / "a.ttl").unlink(missing_ok=True)
+    assert "all pairs are written as owl:sameAs" in done.stdout
+    assert "a.ttl is no longer there" in done.stdout

@@ -13,6 +13,8 @@ from emea.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from emea.data import Graph
+    from emea.review.cards import Reviewed
     from emea.review.exchange import Conflict
 
 
@@ -102,7 +104,7 @@ def decisions(
         tell(f"{_counted(added, 'decision')} taken in")
         _list(found, tell)
     elif target is not None:
-        tell(f"{_counted(export(held, target), 'decision')} written to {target}")
+        tell(f"{_counted(export(held, target, _graphs(reviewed, target, tell)), 'decision')} written to {target}")
     else:
         counts = held.counts()
         verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts["by_verdict"].items())
@@ -113,6 +115,21 @@ def decisions(
     for sentence in left_out(held, folder):
         tell(sentence)
     held.close()
+
+
+def _graphs(reviewed: Reviewed, path: Path, tell: Callable[[str], None]) -> tuple[Graph, Graph] | None:
+    """The graphs of a run if a file needs them: of a run without concepts, classes or properties, all is owl:sameAs."""
+    from emea.formats._equality import may_differ
+    from emea.formats._files import suffix
+    from emea.report.graphs import read_again
+
+    if suffix(path) != ".sssom.tsv" or not may_differ(part for each in {*reviewed.type} for part in each.split("|")):
+        return None
+    task = read_again(reviewed.run)
+    if isinstance(task, str):
+        tell(f"all pairs are written as owl:sameAs, also of concepts, classes and properties: {task}")
+        return None
+    return task.source, task.target
 
 
 def _list(found: list[Conflict], tell: Callable[[str], None]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._decided import DECISIONS as FILES
 from emea.formats._decided import decided_in
+from emea.formats._equality import stated_by_name
 from emea.formats._files import decoded_lines, quoted_rows, suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
@@ -28,8 +30,9 @@ SUFFIXES = (".sssom.tsv", ".tsv", ".csv", ".sqlite")
 WORDS = {word: YES if right else NO for word, right in DECISIONS.items()} | {each: each for each in VERDICTS}
 
 
-def export(decisions: Decisions, path: Path) -> int:
-    """Write all that holds, and return how many decisions these are; SSSOM has no word for unsure ones."""
+def export(decisions: Decisions, path: Path, graphs: tuple[Graph, Graph] | None = None) -> int:
+    """Write all that holds, and return how many decisions these are. SSSOM has no word for unsure ones; if the graphs
+    are given, it states pairs by the relation made for them."""
     held = sorted(decisions.holding(), key=lambda each: (each.source, each.target))
     own = [each.shown.get("confidence") for each in held]
     if suffix(path) == ".sssom.tsv":
@@ -44,7 +47,10 @@ def export(decisions: Decisions, path: Path) -> int:
             "date": pa.array([held[row].at for row in rows], text),
             "comment": pa.array([held[row].comment for row in rows], text),
         }
-        SSSOM().write_reviews(pa.table(columns), path)
+        pairs = pa.table(columns)
+        if graphs is not None:
+            pairs = pairs.append_column("predicate", stated_by_name(pairs, graphs))
+        SSSOM().write_reviews(pairs, path)
         return len(rows)
     if suffix(path) != ".tsv":
         raise InputError(f"{path}: found the suffix '{suffix(path)}', expected .sssom.tsv or .tsv")

@@ -43,9 +43,20 @@ def test_a_sound_task_passes_without_a_word() -> None:
         ("best", ["encoders.rrea.epochs=3"], ["'rrea' have no effect: 'committee' is in use"]),
         ("best", ["em.encoder=propagation"], []),  # the preset's own
         ("paper", ["encoders.rrea.epochs=3", "probability.fit_to=seeds"], []),
+        ("fast", ["rules.disagreement.minimum=.1"], ["the rule 'disagreement' have no effect: 'paris' is in use"]),
+        ("fast", ["rules.paris.minimum=.4", "em.rules="], ["the rule 'paris' have no effect: no rule is in use"]),
+        (
+            "fast",
+            ["rules.paris.minimum=.4", "em.rules=disagreement,avoid_conflict"],
+            ["'disagreement' and 'avoid_conflict' are in use"],
+        ),
+        ("fast", ["method=prase", "rules.paris.minimum=.4"], ["the rule 'paris' have no effect: 'prase' is in use"]),
+        ("fast", ["baselines.prase.turns=3"], ["the baseline 'prase' have no effect: 'emea' is in use"]),
+        ("paper", ["em.rules=avoid_conflict", "probability.fit_to=seeds"], []),  # the preset's own
+        ("fast", ["rules.paris.minimum=.4"], []),
     ],
 )
-def test_settings_of_an_encoder_that_is_not_at_work_are_told(
+def test_settings_of_a_plug_in_that_is_not_at_work_are_told(
     preset: str, assignments: list[str], idle: list[str]
 ) -> None:
     warnings = check(seeded(CHAIN, CHAIN, (0, 0)), load(preset, assignments=assignments))

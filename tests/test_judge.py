@@ -16,6 +16,7 @@ from emea.evidence.comparison import Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
+from emea.method.competition import Competition
 from emea.method.grounds import Steps
 from emea.method.mixture import competing
 from emea.method.profiles import Profiles, Rivals, falling
@@ -126,6 +127,55 @@ def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links]) -
     assert shares[1] >= (1 + shares[0]) / 2  # half of what is missing is won
     alike = replace(told, exclusions=Links.empty(), checked=checked[right][:25])
     assert links_of(alike, matching__judge="false")[1]  # all decisions are alike: nothing to learn from
+
+
+def twins() -> Task:
+    """Pairs of people who differ by a letter of their name, which the other register often lacks."""
+    draw, people = random.Random(4), []
+    for _ in range(120):
+        name, town = f"{draw.choice(FIRST)} {draw.choice(LAST)}", draw.choice(TOWNS)
+        for _ in range(2):
+            letter, born = draw.choice("ABCDEFGH"), f"19{draw.randrange(40, 90)}" if draw.random() < 0.3 else ""
+            people.append((f"{name} {letter}", born, town))
+    lacking = [
+        (name if draw.random() < 0.6 else name[:-2], born if draw.random() < 0.5 else "", town)
+        for name, born, town in people
+    ]
+    return Task(register([*enumerate(people)], "a"), register([*enumerate(lacking)], "b"), Links.empty())
+
+
+@pytest.mark.parametrize("judge", ["true", "false"])
+def test_what_decisions_teach_leaves_one_counterpart_at_most(judge: str) -> None:
+    task = twins()
+    plain = links_of(task, matching__judge=judge, matching__minimum="0.1")[0].alignment
+    rows = torch.argsort(plain.confidence)[:40].sort().values  # somebody looks at the least sure, and most are right
+    source, target = plain.source[rows], plain.target[rows]
+    right = source == target
+    checked = Links(source, target, right.float())
+    told = replace(task, seeds=checked[right], exclusions=checked[~right], checked=checked)
+    result, _ = links_of(told, matching__judge=judge)
+    beliefs = result.counterparts
+    for entity, belief, none in (
+        (beliefs.candidates.source, beliefs.forward, beliefs.source_none),
+        (beliefs.candidates.target, beliefs.backward, beliefs.target_none),
+    ):
+        total = none.clone().index_add_(0, entity, belief)
+        assert float(total.max()) <= 1 + 1e-3
+    names = [graph.entities.to_pylist() for graph in (task.source, task.target)]
+    pairs, confidence = beliefs.candidates, beliefs.confidence
+    for row in torch.argsort(-confidence)[::30][:20].tolist():  # also of pairs that lost
+        found = result.explain(names[0][pairs.source[row]], names[1][pairs.target[row]])
+        assert found.confidence == pytest.approx(float(confidence[row]), abs=1e-4)
+
+
+def test_the_surest_keeps_its_confidence_and_others_divide_what_is_left() -> None:
+    pairs = np.array([[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]])
+    confidence = np.array([0.8, 0.4, 0.2, 0.9, 0.9, 0.5, 0.4])
+    shared = confidence * Competition().shares(pairs, confidence, (3, 7))
+    assert shared == pytest.approx([0.8, 0.4 / 3, 0.2 / 3, 0.5, 0.5, 0.5, 0.4])
+    assert (Competition(source=False).shares(pairs, confidence, (3, 7)) == 1).all()
+    swapped = confidence * Competition(source=False).shares(pairs[:, ::-1], confidence, (7, 3))
+    assert swapped == pytest.approx(shared)
 
 
 def test_entities_of_unknown_kind_may_be_linked_at_the_start() -> None:

@@ -117,6 +117,19 @@ def test_quads_name_the_graph_of_each_statement(run: Path) -> None:
     assert sum(found.values()) == 7 + 7 + 2
 
 
+def test_concepts_and_classes_are_the_same_by_relations_of_their_own(run: Path) -> None:
+    kinds = {"1": "http://www.w3.org/2004/02/skos/core#Concept", "2": "http://www.w3.org/2002/07/owl#Class"}
+    for side in "ab":
+        with (run.parent / f"{side}.nt").open("a") as file:
+            for number, kind in kinds.items():
+                file.write(f"<http://{side}/{number}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{kind}> .\n")
+    merge(run, run.parent / "merged.nt")
+    found = statements(run.parent / "merged.nt")
+    assert found["<http://a/1> <http://www.w3.org/2004/02/skos/core#exactMatch> <http://b/1>"] == 1
+    assert found["<http://a/2> <http://www.w3.org/2002/07/owl#equivalentClass> <http://b/2>"] == 1
+    assert not [statement for statement in found if SAME in statement]
+
+
 def test_a_table_has_both_side_by_side(run: Path) -> None:
     out = run.parent / "table.csv"
     done = CliRunner().invoke(app, ["merge", str(run), "--out", str(out)])

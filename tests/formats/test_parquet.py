@@ -179,3 +179,23 @@ def test_categories_are_what_they_stand_for(tmp_path: Path) -> None:
         pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
     packed, whole = (emea.read_graph(tmp_path / f"{name}.parquet") for name in ("packed", "plain"))
     assert packed.literals.select(["entity", "value"]) == whole.literals.select(["entity", "value"])
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (pa.ArrowMemoryError("realloc of size 33554432 failed"), MemoryError, "33554432"),
+        (MemoryError("Unable to allocate 45.8 MiB"), MemoryError, "45.8 MiB"),
+        (pa.ArrowMemoryError("malloc of size 2147483648 failed"), InputError, "cannot be read: malloc of size"),
+    ],
+)
+def test_too_little_memory_is_no_fault_of_a_file_that_may_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: MemoryError, raised: type[Exception], said: str
+) -> None:
+    def refused(_: object) -> None:
+        raise error
+
+    pq.write_table(pa.table({"id": ["a", "b"], "name": ["A", "B"]}), tmp_path / "a.parquet")
+    monkeypatch.setattr("emea.formats.parquet._whole", refused)
+    with pytest.raises(raised, match=said):
+        Parquet().read_graph(tmp_path / "a.parquet")

@@ -13,6 +13,7 @@ import emea
 from emea.cli import app
 from emea.errors import InputError
 from emea.formats import convert, read_graph
+from emea.formats._stores import nearby
 
 SECRET = "secret"
 
@@ -127,3 +128,6 @@ def test_a_file_s_address_is_a_file(graphs: Path) -> None:
 def test_an_unknown_scheme_names_those_known() -> None:
     with pytest.raises(InputError, match=r"found the scheme 'ftp', expected a file or one of .*http.*s3"):
         read_graph("ftp://example.org/a.ttl")
+    known = r"found the scheme 'ftp', expected a file or one of abfs, .*hdfs, s3$"
+    with pytest.raises(InputError, match=known), nearby("FTP://example.org/pairs.tsv"):
+        pass

@@ -8,6 +8,7 @@ from made import name, write_run
 
 from emea.errors import InputError
 from emea.formats import read_pair_names
+from emea.review.cards import Reviewed
 from emea.review.decision import Decision
 from emea.review.decisions import Decisions
 from emea.review.exchange import conflicts, export, merge, read
@@ -179,6 +180,14 @@ def test_what_is_in_conflict_is_left_to_decide(tmp_path: Path) -> None:
     assert held.standing()["3"].verdict == NONE
 
 
+def test_a_table_that_was_corrected_is_taken_in_again(tmp_path: Path) -> None:
+    held = Decisions.open(tmp_path / DATABASE)
+    for row, expected in (("yes\n", (1, [])), ("no\n", (1, [])), ("no\n", (0, []))):
+        (tmp_path / "sheet.tsv").write_text("source\ttarget\tdecision\na\tb\t" + row, encoding="utf-8")
+        assert merge(held, read(tmp_path / "sheet.tsv"), exclusive=True) == expected
+    assert told(held.holding()) == {("a", "b", NO, "sheet.tsv")}
+
+
 def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 5, graphs=False)
     one, two = (
@@ -212,3 +221,76 @@ def test_to_look_at_a_run_that_nobody_reviewed_leaves_nothing_in_it(tmp_path: Pa
     assert "0 decisions written to out.tsv" in done.stdout
     assert len((tmp_path / "out.tsv").read_text(encoding="utf-8").splitlines()) == 1  # the names of the columns
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_decisions_that_were_written_into_the_table_of_a_run_count(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    rows = [f"{word}\t{name('source', i)}\t{name('target', i)}\n" for i, word in enumerate(("yes", "no", "", ""), 1)]
+    (folder / "alignment.review.tsv").write_text("decision\tsource\ttarget\n" + "".join(rows), encoding="utf-8")
+    before = sorted(path.name for path in folder.iterdir())
+    done = command("decisions", "run", folder=tmp_path)
+    assert "2 of 15 sources decided: 1 yes, 1 no, 0 none, 0 unsure" in done.stdout
+    assert "alignment.review.tsv: 2" in done.stdout  # who decided
+    assert "--import" not in done.stdout
+    done = command("decisions", "run", "--export", "out.tsv", folder=tmp_path)
+    assert "2 decisions written to out.tsv" in done.stdout
+    assert sorted(path.name for path in folder.iterdir()) == before
+    page = Decisions.open(folder / DATABASE)
+    page.add([Decision(name("source", 4), name("target", 4), YES)], "k", "anna")
+    page.close()
+    done = command("decisions", "run", folder=tmp_path)  # those of the page come first, as they do for --decisions
+    taking = "emea decisions run --import run/alignment.review.tsv"
+    assert "1 of 15 sources decided: 1 yes" in done.stdout
+    assert (
+        f"run/alignment.review.tsv holds decisions on 2 sources that are not among these; take them in: {taking}"
+        in done.stdout
+    )
+    assert "2 decisions taken in" in command(*taking.split()[1:], folder=tmp_path).stdout
+    done = command("decisions", "run", folder=tmp_path)
+    assert "3 of 15 sources decided: 2 yes, 1 no" in done.stdout
+    assert "--import" not in done.stdout
+
+
+def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 5, graphs=False)
+    text = f"decision\tsource\ttarget\nperhaps\t{name('source', 1)}\t{name('target', 1)}\n"
+    (folder / "alignment.review.tsv").write_text(text, encoding="utf-8")
+    assert "line 2: found the decision 'perhaps'" in command("decisions", "run", folder=tmp_path, code=2).stderr
+    page = Decisions.open(folder / DATABASE)
+    page.add([Decision(name("source", 4), name("target", 4), YES)], "k", "anna")
+    page.close()
+    done = command("decisions", "run", folder=tmp_path)
+    assert "1 of 15 sources decided" in done.stdout
+    assert "line 2: found the decision 'perhaps'" in done.stdout
+
+
+def test_another_runs_table_is_taken_in_like_its_database(tmp_path: Path) -> None:
+    (tmp_path / "alignment.review.tsv").write_text("source\ttarget\tdecision\na\tb\tyes\n", encoding="utf-8")
+    assert told(read(tmp_path)) == {("a", "b", YES, "alignment.review.tsv")}
+
+
+def test_decisions_on_concepts_are_stated_as_links_of_them_are(tmp_path: Path) -> None:
+    names = ["ash", "birch", "cedar", "elder", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow"]
+    for side in "ab":
+        skos = "http://www.w3.org/2004/02/skos/core#"
+        rows = [f'<http://{side}/{each}> a <{skos}Concept> ; <{skos}prefLabel> "{each}" .\n' for each in names]
+        (tmp_path / f"{side}.ttl").write_text("".join(rows), encoding="utf-8")
+    command("align", "a.ttl", "b.ttl", "--out", "run", "--quiet", folder=tmp_path)
+    reviewed = Reviewed.open(tmp_path / "run")
+    reviewed.load()
+    assert reviewed.entities is not None
+    held, graphs = Decisions.open(tmp_path / DATABASE), (reviewed.entities[0].graph, reviewed.entities[1].graph)
+    held.add([Decision("http://a/ash", "http://b/ash", YES), Decision("http://a/fir", "", NONE)], "k", "anna")
+    export(held, tmp_path / "page.sssom.tsv", graphs)  # what the page does
+    assert (tmp_path / "page.sssom.tsv").read_text(encoding="utf-8").count("skos:exactMatch") == 1
+    given = "source\ttarget\tdecision\nhttp://a/ash\thttp://b/ash\tyes\nhttp://a/fir\thttp://b/oak\tno\n"
+    (tmp_path / "run" / "decisions.tsv").write_text(given, encoding="utf-8")
+    for expected in ("skos:exactMatch", "owl:sameAs"):
+        done = command("decisions", "run", "--export", "out.sssom.tsv", folder=tmp_path)
+        lines = (tmp_path / "out.sssom.tsv").read_text(encoding="utf-8").splitlines()
+        rows = csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t")
+        assert [row["predicate_id"] for row in rows] == [expected] * 2
+        assert told(read(tmp_path / "out.sssom.tsv")) == told(read(tmp_path / "run" / "decisions.tsv"))
+        (tmp_path / "a.ttl").unlink(missing_ok=True)
+    assert "all pairs are written as owl:sameAs" in done.stdout
+    assert "a.ttl is no longer there" in done.stdout

@@ -1,6 +1,7 @@
 """What the review page's server answers: cards, queues, decisions, undo, many at once, estimates, files."""
 
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from emea.errors import InputError, SettingsError
 from emea.review import server
 from emea.review.people import People
 from emea.review.server import Serving, serve
+from emea.runs.folder import held
 from test_run import command
 
 Person = Callable[..., "Client"]
@@ -395,3 +397,12 @@ def test_a_result_is_reviewed_from_python(tmp_path: Path) -> None:
         assert card["candidates"][0]["target"]["label"] == "Berlin"
         assert card["candidates"][0]["confidence"] == pytest.approx(card["explanation"]["confidence"])
     started.stop()
+
+
+def test_a_page_that_cannot_be_opened_leaves_the_run_to_others(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 3, graphs=False)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with pytest.raises(SettingsError, match="expected a port that is free") as refused:
+            serve(folder, port=taken.getsockname()[1])
+        with held(folder):  # a run may be written into it, while somebody still looks at the error
+            assert refused.value.__traceback__ is not None

@@ -85,8 +85,11 @@ class JudgedBars:
         chance = np.minimum(self.judged.ceiling[row] / (1 + np.exp(-log_odds)), self.judged.most[row])
         chance = chance.clip(SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
         found = np.log(chance) - np.log1p(-chance)
-        line = self.judged.line
+        line, share = self.judged.line, self.judged.share[row]
         calibrated: np.ndarray = found if line == IDENTITY else line(found).clip(-HIGHEST, HIGHEST)
+        if share < 1:
+            chance = share / (1 + np.exp(-calibrated))
+            calibrated = np.log(chance) - np.log1p(-chance)
         return calibrated
 
     def _rivals(self, row: int) -> _Rivals:

@@ -13,6 +13,8 @@ from emea.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from emea.data import Graph
+    from emea.review.cards import Reviewed
     from emea.review.exchange import Conflict
 
 
@@ -43,6 +45,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
     from emea.review.running import MEMORY
 
     os.environ.update({**MEMORY, **os.environ})  # before Arrow and torch are loaded, which read it
+    from emea.review.exchange import left_out
     from emea.review.people import People
     from emea.review.server import serve
 
@@ -50,6 +53,8 @@ def review(  # noqa: PLR0917 - one parameter for each option
     serving = serve(folder, host=host, port=port, insecure=insecure, people=people)
     for name, address in serving.addresses.items():
         typer.echo(f"{name}: {address}" if len(serving.addresses) > 1 else address)
+    for sentence in left_out(serving.desk.decisions, folder):
+        say(sentence)
     say("decisions are kept as they are made; end with Ctrl-C")
     if not no_browser and len(serving.addresses) == 1:
         webbrowser.open(serving.address)
@@ -83,7 +88,7 @@ def decisions(
     from emea.cli._console import out
     from emea.review.cards import Reviewed
     from emea.review.decisions import Decisions
-    from emea.review.exchange import conflicts, export, merge, read
+    from emea.review.exchange import conflicts, export, left_out, merge, of_run, read
     from emea.verdicts import DATABASE
 
     def tell(text: str) -> None:
@@ -93,13 +98,13 @@ def decisions(
         raise SettingsError("found both --export and --import, expected one of them")
     reviewed = Reviewed.open(folder)
     theirs = [each for path in sources or () for each in read(path)]
-    held = Decisions.open(folder / DATABASE) if sources else Decisions.read(folder / DATABASE)
+    held = Decisions.open(folder / DATABASE) if sources else of_run(folder)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
         tell(f"{_counted(added, 'decision')} taken in")
         _list(found, tell)
     elif target is not None:
-        tell(f"{_counted(export(held, target), 'decision')} written to {target}")
+        tell(f"{_counted(export(held, target, _graphs(reviewed, target, tell)), 'decision')} written to {target}")
     else:
         counts = held.counts()
         verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts["by_verdict"].items())
@@ -107,7 +112,24 @@ def decisions(
         for each in counts["people"]:
             tell(f"{each['who']}: {each['decided']:,}")
         _list(conflicts(held.by_person(), exclusive=reviewed.exclusive), tell)
+    for sentence in left_out(held, folder):
+        tell(sentence)
     held.close()
+
+
+def _graphs(reviewed: Reviewed, path: Path, tell: Callable[[str], None]) -> tuple[Graph, Graph] | None:
+    """The graphs of a run if a file needs them: of a run without concepts, classes or properties, all is owl:sameAs."""
+    from emea.formats._equality import may_differ
+    from emea.formats._files import suffix
+    from emea.report.graphs import read_again
+
+    if suffix(path) != ".sssom.tsv" or not may_differ(part for each in {*reviewed.type} for part in each.split("|")):
+        return None
+    task = read_again(reviewed.run)
+    if isinstance(task, str):
+        tell(f"all pairs are written as owl:sameAs, also of concepts, classes and properties: {task}")
+        return None
+    return task.source, task.target
 
 
 def _list(found: list[Conflict], tell: Callable[[str], None]) -> None:

@@ -22,7 +22,7 @@ from emea.contracts import (
 )
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
-from emea.formats._addresses import STORES
+from emea.formats._addresses import STORES, Address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database
 from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
@@ -85,11 +85,9 @@ def graph_source(place: str | Path) -> GraphReader | GraphServer:
     if is_stored(place):  # a folder, if its name does not say otherwise
         found, _ = first_with(GraphReader, lambda each: each.suffixes, suffix(name_of(place)))
         return found or Folder()
-    scheme = place.partition("://")[0].lower()
-    server, known = first_with(GraphServer, lambda each: each.schemes, scheme)
+    server, known = first_with(GraphServer, lambda each: each.schemes, Address.parse(place).scheme)
     if server is None:
-        listed = ", ".join(sorted([*known, *STORES]))
-        raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {listed}")
+        raise unknown_scheme(place, (*known, *STORES))
     return server
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from emea.errors import InputError
 
 STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")  # schemes of files that lie elsewhere
 KEYED = ("s3", "gs", "gcs")  # whose login is a key; without it, what the surroundings have counts
@@ -42,6 +45,12 @@ class Address:
         kept = [(name, value) for name, value in self.parameters if secret or name.lower() not in SECRET]
         query = urlencode(kept, safe=":/", quote_via=quote)
         return f"{self.scheme}://" + (f"{login}@" if login else "") + self.place + (f"?{query}" if query else "")
+
+
+def unknown_scheme(place: str, known: Iterable[str]) -> InputError:
+    """An address that cannot be read from, and what could be."""
+    found = f"found the scheme '{Address.parse(place).scheme}'"
+    return InputError(f"{without_password(place)}: {found}, expected a file or one of {', '.join(sorted(known))}")
 
 
 def without_password(place: str | Path) -> str | Path:

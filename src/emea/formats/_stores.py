@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from emea.errors import EmeaError, InputError
-from emea.formats._addresses import STORES, Address, without_password
+from emea.formats._addresses import STORES, Address, unknown_scheme, without_password
 from emea.formats._files import one_line
 
 
@@ -38,8 +38,7 @@ def nearby(place: str | Path) -> Iterator[Path]:
         yield Path(place)
         return
     if not is_stored(place):
-        scheme, known = place.partition("://")[0], ", ".join(STORES)
-        raise InputError(f"{without_password(place)}: found the scheme '{scheme}', expected a file or one of {known}")
+        raise unknown_scheme(place, STORES)
     with TemporaryDirectory(prefix="emea-") as folder:
         copy = _copied(place, Path(folder))
         try:

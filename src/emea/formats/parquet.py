@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ from emea.formats._writing import alignment_table
 
 BATCH = 1 << 14  # rows held as Python values at a time
 ROW_SIZE = 16  # bytes that a row takes at least, once read
+ASKED = re.compile(r"of size (\d+) failed")  # how Arrow says that there is too little memory
 NO_DEFAULT = (None, None, None)
 PAIR_TYPES = {
     "source": pa.large_string(),
@@ -123,21 +125,32 @@ def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table]) -> None:
 def _open(path: Path) -> Iterator[_File]:
     """The file, or a folder of its parts, with the reader's errors turned into ours; a .gz file is decompressed in
     memory."""
+    size = 0
     with ExitStack() as stack:
         try:
             if is_folder(path):
                 parts = _Parts(path)
-                _refuse_bomb(path, parts.data.count_rows(), sum(Path(part).stat().st_size for part in parts.data.files))
+                size = sum(Path(part).stat().st_size for part in parts.data.files)
+                _refuse_bomb(path, parts.data.count_rows(), size)
                 yield parts
                 return
             raw = stack.enter_context(open_bytes(path))
             packed = path.suffix.lower() == ".gz"
             source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
+            size = source.size()
             with pq.ParquetFile(source, pre_buffer=False) as file:
-                _refuse_bomb(path, file.metadata.num_rows, source.size())
+                _refuse_bomb(path, file.metadata.num_rows, size)
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+            if isinstance(error, MemoryError) and not _asks_too_much(error, size):
+                raise  # the file may be sound
             raise InputError(f"{path} cannot be read: {one_line(str(error))}; expected Parquet") from error
+
+
+def _asks_too_much(error: MemoryError, size: int) -> bool:
+    """Whether memory was asked for that no sound file of this size needs: a broken one may say anything."""
+    asked = ASKED.search(str(error))
+    return asked is not None and expands_too_far(int(asked[1]), size)
 
 
 def _refuse_bomb(path: Path, rows: int, size: int) -> None:

@@ -19,7 +19,7 @@ from emea.contracts import AlignmentWriter, PairReader, PairWriter
 from emea.data import Alignment, Task
 from emea.errors import SettingsError
 from emea.formats._curies import lengthen, not_recovered, shorten
-from emea.formats._equality import stated
+from emea.formats._equality import SAME, stated
 from emea.formats._files import writing
 from emea.formats._labels import one_line
 from emea.formats._mappings import BUILT_IN, Mappings
@@ -130,8 +130,8 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
             }
 
     def write_reviews(self, pairs: pa.Table, path: Path) -> None:
-        """Write what people decided: source, target, excluded, reviewer, date, comment, and as weight the confidence
-        that the tool had, null for a pair that a person found."""
+        """Write what people decided: source, target, excluded, reviewer, date, comment, as weight the confidence that
+        the tool had, null for a pair that a person found, and the predicate, owl:sameAs if there is none."""
         found = pairs["weight"].to_pylist()
         people = [(name or "").replace("|", "/") for name in pairs["reviewer"].to_pylist()]
         said: Said = {
@@ -159,7 +159,7 @@ class SSSOM(PairReader, PairWriter, AlignmentWriter):
         subjects, prefixes = shorten(names["source"], "source", known_prefixes)
         objects, prefixes = shorten(names["target"], "target", prefixes)
         exact = _exact_names(names, {"source": subjects, "target": objects}, prefixes)
-        same = pa.repeat(pa.scalar("owl:sameAs", pa.large_string()), pairs.num_rows)
+        same = pa.repeat(pa.scalar(SAME, pa.large_string()), pairs.num_rows)
         predicates = pairs["predicate"].combine_chunks() if "predicate" in pairs.column_names else same
         turned = pc.starts_with(predicates, "^")
         subjects, objects = pc.if_else(turned, objects, subjects), pc.if_else(turned, subjects, objects)

@@ -89,6 +89,22 @@ class Competition(NamedTuple):
         found: np.ndarray = z / (1 + sum(sums) - (len(sums) - 1) * z)
         return found
 
+    def shares(self, pairs: np.ndarray, confidence: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
+        """By what confidence is to be multiplied so that pairs which compete have 1 together at most, [pairs]: the
+        surest keeps its own, and the others divide what is left; several that are the surest divide all."""
+        share = np.ones(len(pairs))
+        for once, column, size in zip(self, pairs.T, sizes, strict=True):
+            if not once:
+                continue
+            total, best = np.bincount(column, confidence, size), np.zeros(size)
+            np.maximum.at(best, column, confidence)
+            surest = confidence >= best[column] - TIED_PROBABILITY
+            surest &= np.bincount(column, surest, size)[column] == 1
+            kept = np.bincount(column, np.where(surest, confidence, 0.0), size)
+            left = np.where(total > 1, (1 - kept) / np.maximum(total - kept, SMALLEST_DIVISOR), 1.0)
+            share = np.where(surest, share, np.minimum(share, left[column]))
+        return share
+
     def unmatched(self, probability: np.ndarray, of_source: np.ndarray, of_target: np.ndarray) -> np.ndarray:
         """How surely each pair is wrong because its entities have another counterpart, given how sure the best other
         pair of its source and of its target is, [pairs]; who may have several can have this one, too."""

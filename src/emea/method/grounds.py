@@ -82,6 +82,7 @@ class Judged:
     fields: Fields  # attributes of the source graph, and of the target graph
     ceiling: np.ndarray  # [pairs] by which probability is multiplied
     most: np.ndarray  # [pairs] confidence at most
+    share: np.ndarray  # [pairs] by which what decisions teach is multiplied beside surer candidates
     line: Line  # from this confidence to what decisions teach
     things: np.ndarray  # [entities, sources first] where nobody competes, what each entity is; else empty
     sources: int  # entities of the source graph

@@ -26,6 +26,7 @@ LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
 PROPOSED = 0.1  # confidence of a pair from which a person might be asked about it
 MIDDLE = 4  # of the levels of agreement
+LEAST = 1e-12  # confidence: explanations take its logarithm
 REMOTE = 1e-3  # share of "none" that candidates which were not judged divide
 
 
@@ -41,19 +42,20 @@ def judge(
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     most = np.where(structural, sample.belief, 1.0)
     calibration = _learned(sample, found, ceiling, prepared.given.swap() if mirrored else prepared.given)
-    confidence = np.minimum(found.probability * ceiling, most)
+    confidence, undecided = np.minimum(found.probability * ceiling, most), np.isnan(sample.decided)
+    share = np.ones(len(confidence))
     if calibration is not None:
-        confidence = calibration(torch.from_numpy(confidence)).numpy()
-    undecided = np.isnan(sample.decided)
+        confidence = calibration(torch.from_numpy(confidence)).numpy()  # of each pair, whatever its rivals have
+        share = _shares(sample, confidence)
     pairs = sample.pairs[:, ::-1] if mirrored else sample.pairs
-    beliefs = _beliefs(pairs[undecided], confidence[undecided], believed, embeddings)
+    beliefs = _beliefs(pairs[undecided], (confidence * share)[undecided], believed, embeddings)
     line = IDENTITY if calibration is None else calibration.line
-    grounds = _grounds(sample, found, ceiling, most, line, mirrored=mirrored)
+    grounds = _grounds(sample, found, (ceiling, most, share), line, mirrored=mirrored)
     return beliefs, _absence(sample, found, int(mirrored)), grounds
 
 
 def _grounds(
-    sample: Sample, found: Estimate, ceiling: np.ndarray, most: np.ndarray, line: Line, *, mirrored: bool
+    sample: Sample, found: Estimate, limits: tuple[np.ndarray, np.ndarray, np.ndarray], line: Line, *, mirrored: bool
 ) -> Judged:
     """What the pairs were judged by, from the source to the target."""
     pairs, fields, thing = sample.pairs, sample.fields, np.empty(0, dtype=np.int64)
@@ -62,9 +64,7 @@ def _grounds(
     if mirrored:
         pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1])
     by_field, steps = found.values.by_field, found.values.steps
-    return Judged(
-        pairs, found.said, by_field, steps, fields, ceiling, most, line, thing, sample.sizes[mirrored], mirrored
-    )
+    return Judged(pairs, found.said, by_field, steps, fields, *limits, line, thing, sample.sizes[mirrored], mirrored)
 
 
 def taught(
@@ -87,7 +87,11 @@ def taught(
         if len(np.unique(right)) < 2:
             return None
         sure = LogisticRegression(max_iter=1000).fit(features[row], right).predict_proba(features)[:, 1]
-    beliefs = _beliefs(sample.pairs[undecided], np.minimum(sure, sample.belief)[undecided], believed, embeddings)
+    confidence = np.minimum(sure, sample.belief)
+    share = _shares(sample, confidence)
+    confidence *= share
+    sure = np.where(share < 1, np.maximum(confidence, LEAST), sure)
+    beliefs = _beliefs(sample.pairs[undecided], confidence[undecided], believed, embeddings)
     said = zip(map(tuple, sample.pairs[undecided].tolist()), sure[undecided].tolist(), strict=True)
     return beliefs, dict(said)
 
@@ -104,6 +108,14 @@ def _sample(
         return compare(second, first, asked, competition.swap()), believed
     asked = consider(first, second, believed, prepared.given, competition)
     return compare(first, second, asked, competition), believed
+
+
+def _shares(sample: Sample, confidence: np.ndarray) -> np.ndarray:
+    """What competition leaves of confidence that was learned for each pair alone, [pairs]; decided ones keep out."""
+    undecided = np.isnan(sample.decided)
+    share = np.ones(len(confidence))
+    share[undecided] = sample.competition.shares(sample.pairs[undecided], confidence[undecided], sample.sizes)
+    return share
 
 
 def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) -> Calibration | None:

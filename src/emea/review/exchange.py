@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from emea.data import Graph
 from emea.errors import InputError
+from emea.formats._decided import DECISIONS as FILES
+from emea.formats._decided import decided_in
+from emea.formats._equality import stated_by_name
 from emea.formats._files import decoded_lines, quoted_rows, suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
@@ -26,8 +30,9 @@ SUFFIXES = (".sssom.tsv", ".tsv", ".csv", ".sqlite")
 WORDS = {word: YES if right else NO for word, right in DECISIONS.items()} | {each: each for each in VERDICTS}
 
 
-def export(decisions: Decisions, path: Path) -> int:
-    """Write all that holds, and return how many decisions these are; SSSOM has no word for unsure ones."""
+def export(decisions: Decisions, path: Path, graphs: tuple[Graph, Graph] | None = None) -> int:
+    """Write all that holds, and return how many decisions these are. SSSOM has no word for unsure ones; if the graphs
+    are given, it states pairs by the relation made for them."""
     held = sorted(decisions.holding(), key=lambda each: (each.source, each.target))
     own = [each.shown.get("confidence") for each in held]
     if suffix(path) == ".sssom.tsv":
@@ -42,7 +47,10 @@ def export(decisions: Decisions, path: Path) -> int:
             "date": pa.array([held[row].at for row in rows], text),
             "comment": pa.array([held[row].comment for row in rows], text),
         }
-        SSSOM().write_reviews(pa.table(columns), path)
+        pairs = pa.table(columns)
+        if graphs is not None:
+            pairs = pairs.append_column("predicate", stated_by_name(pairs, graphs))
+        SSSOM().write_reviews(pairs, path)
         return len(rows)
     if suffix(path) != ".tsv":
         raise InputError(f"{path}: found the suffix '{suffix(path)}', expected .sssom.tsv or .tsv")
@@ -63,23 +71,60 @@ def read(path: Path) -> list[Decision]:
         curated = [path / name for name in CURATOR if (path / name).exists()]
         if curated:
             return [each for one in curated for each in _mappings(one)]
-        path = path / DATABASE
+        path = decided_in(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; expected a file of decisions")
-    kind = suffix(path)
-    if kind == ".sssom.tsv":
-        found = list(_mappings(path))
-    elif kind in {".tsv", ".csv"}:
-        found = list(_rows(path))
-    elif kind == ".sqlite":
-        theirs = Decisions.open(path)
-        found = theirs.by_person()
-        theirs.close()
-    else:
-        raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
+    found = _found(path)
     if not found:
         raise InputError(f"{path}: found no decision, expected rows with a reviewer or a verdict")
     return found
+
+
+def _found(path: Path) -> list[Decision]:
+    kind = suffix(path)
+    if kind == ".sssom.tsv":
+        return list(_mappings(path))
+    if kind in {".tsv", ".csv"}:
+        return list(_rows(path))
+    if kind != ".sqlite":
+        raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
+    theirs = Decisions.open(path)
+    found = theirs.by_person()
+    theirs.close()
+    return found
+
+
+def of_run(folder: Path) -> Decisions:
+    """The decisions on a run that the next one learns from: those of the review page, or while there are none, those of
+    a file that somebody filled in."""
+    held = Decisions.read(folder / DATABASE)
+    files = _filled_in(folder)
+    if files and not held.counts()["decided"]:
+        held.close()
+        held = Decisions.open(Path(":memory:"))
+        held.import_(_found(files[0]))
+    return held
+
+
+def left_out(decisions: Decisions, folder: Path) -> list[str]:
+    """What the files of a run decide on and these decisions do not, and how to take it in: a sentence for each file."""
+    ours, told = decisions.by_person(), []
+    for path in _filled_in(folder):
+        try:
+            count = len({each.source for each in _new(ours, _found(path))})
+        except InputError as error:  # which is no reason to hide the others
+            told.append(f"{path} is left out: {error}")
+            continue
+        if count:
+            sources = f"{count:,} source{'s' * (count != 1)}"
+            taking = f"take them in: emea decisions {folder} --import {path}"
+            told.append(f"{path} holds decisions on {sources} that are not among these; {taking}")
+    return told
+
+
+def _filled_in(folder: Path) -> list[Path]:
+    """The files of a run in which people may have decided without the review page."""
+    return [folder / name for name in FILES if name != DATABASE and (folder / name).exists()]
 
 
 def _mappings(path: Path) -> Iterator[Decision]:
@@ -182,14 +227,7 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
     """Take in what others decided: how many are new, and every conflict; what is in conflict is left out, and stays
     open to be decided."""
     ours = decisions.by_person()
-    known: dict[tuple[str, str], str] = {}
-    for each in ours:
-        known[each.source, each.who] = max(each.at, known.get((each.source, each.who), ""))
-    new = [
-        each
-        for each in theirs
-        if each.at > known.get((each.source, each.who), "") or not known.get((each.source, each.who))
-    ]
+    new = _new(ours, theirs)
     added = {id(each) for each in new}
     latest = {(each.source, each.who) for each in new}
     kept = [each for each in ours if (each.source, each.who) not in latest]
@@ -198,3 +236,17 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
     ]
     refused = {id(each) for one in found for each in (one.first, one.second)}
     return decisions.import_([each for each in new if id(each) not in refused]) if new else 0, found
+
+
+def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]:
+    """What others decided after all that is known of them; without a date, if it is not the same."""
+    last: dict[tuple[str, str], str] = {}
+    for each in ours:
+        last[each.source, each.who] = max(each.at, last.get((each.source, each.who), ""))
+    said = {(each.source, each.who, each.target, each.verdict) for each in ours}
+    return [
+        each
+        for each in theirs
+        if each.at > last.get((each.source, each.who), "")
+        or (not each.at and (each.source, each.who, each.target, each.verdict) not in said)
+    ]

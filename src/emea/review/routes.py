@@ -104,8 +104,10 @@ def _exported(desk: Desk, name: str) -> Callable[[Request], Response]:
     def endpoint(_: Request) -> Response:
         from emea.review.exchange import export
 
+        known = desk.reviewed.entities
+        graphs = None if known is None else (known[0].graph, known[1].graph)
         with TemporaryDirectory() as folder:
-            export(desk.decisions, Path(folder) / name)
+            export(desk.decisions, Path(folder) / name, graphs)
             content = (Path(folder) / name).read_bytes()
         told = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type="text/tab-separated-values", headers=told)

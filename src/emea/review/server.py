@@ -34,7 +34,7 @@ class Serving:
         self, desk: Desk, server: uvicorn.Server, place: socket.socket, addresses: dict[str, str], kept: ExitStack
     ) -> None:
         self.desk, self.addresses = desk, addresses  # of each person, with their token
-        self._kept = kept
+        self._kept = kept  # what is given back at the end
         self._server = server
         self._thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
         self._thread.start()
@@ -58,7 +58,6 @@ class Serving:
         """Serve no longer."""
         self._server.should_exit = True
         self._thread.join()
-        self.desk.close()
         self._kept.close()
 
 
@@ -83,18 +82,21 @@ def serve(
     if not insecure and host not in {LOCAL, "localhost"}:
         fix = "expected 127.0.0.1, or --insecure on a network where you trust everybody"
         raise SettingsError(f"found --host {host}, where tokens and decisions would travel unencrypted; {fix}")
-    people, kept = people or People(), ExitStack()
-    kept.enter_context(held(folder, shared=True))
-    desk = Desk(folder, list(people.tokens))
-    place = _bound(host, port)
-    number = place.getsockname()[1]
-    hosts = [f"{name}:{number}" for name in _names(host)]
-    app = application(desk, people, hosts, f"emea-review-{number}")
-    quiet = {"log_level": "warning", "access_log": False, "server_header": False}
-    config = uvicorn.Config(app, **quiet, proxy_headers=False, lifespan="off", ws="none")  # type: ignore[arg-type]
-    desk.load(prepared, explainer)
-    addresses = {name: f"http://{hosts[0]}/?token={token}" for name, token in people.tokens.items()}
-    return Serving(desk, uvicorn.Server(config), place, addresses, kept)
+    people = people or People()
+    with ExitStack() as kept:  # given back at once if the page cannot be opened
+        kept.enter_context(held(folder, shared=True))
+        desk = Desk(folder, list(people.tokens))
+        kept.callback(desk.close)
+        place = _bound(host, port)
+        kept.callback(place.close)
+        number = place.getsockname()[1]
+        hosts = [f"{name}:{number}" for name in _names(host)]
+        app = application(desk, people, hosts, f"emea-review-{number}")
+        quiet = {"log_level": "warning", "access_log": False, "server_header": False}
+        config = uvicorn.Config(app, **quiet, proxy_headers=False, lifespan="off", ws="none")  # type: ignore[arg-type]
+        desk.load(prepared, explainer)
+        addresses = {name: f"http://{hosts[0]}/?token={token}" for name, token in people.tokens.items()}
+        return Serving(desk, uvicorn.Server(config), place, addresses, kept.pop_all())
 
 
 def _bound(host: str, port: int | None) -> socket.socket:

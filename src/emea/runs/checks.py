@@ -61,12 +61,16 @@ def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
 
 
 def _idle_settings(settings: Settings) -> Iterator[str]:
-    """Settings of encoders that are not in use, except those of a preset: someone expects them to matter."""
-    presets = [preset.get("encoders", {}) for preset in PRESETS.values()]
-    in_use = settings.em.encoder if settings.method == EMEA else settings.method
-    for name, values in settings.encoders.items():
-        if name != in_use and values not in [preset.get(name) for preset in presets]:
-            yield f"settings of the encoder '{name}' have no effect: '{in_use}' is in use"
+    """Settings of plug-ins that are not in use, except those of a preset: someone expects them to matter."""
+    of_method = {"encoders": (settings.em.encoder,), "rules": settings.rule_names}
+    for kind in ("encoders", "rules", "baselines"):
+        in_use = of_method.get(kind, (EMEA,)) if settings.method == EMEA else (settings.method,)
+        presets = [preset.get(kind, {}) for preset in PRESETS.values()]
+        for name, values in getattr(settings, kind).items():
+            if name not in in_use and values not in [preset.get(name) for preset in presets]:
+                used = " and ".join(f"'{each}'" for each in in_use) or f"no {kind[:-1]}"
+                verb = "are" if len(in_use) > 1 else "is"
+                yield f"settings of the {kind[:-1]} '{name}' have no effect: {used} {verb} in use"
 
 
 def _graph_warnings(task: Task, settings: Settings) -> Iterator[str]:

@@ -143,6 +143,7 @@ def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "fields.main": judged.fields.main,
         "ceiling": judged.ceiling,
         "most": judged.most,
+        **({"share": judged.share} if (judged.share < 1).any() else {}),
         "things": judged.things.astype(np.int64),
     }
     tensors = {f"judged.{name}": torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
@@ -195,6 +196,7 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
         fields=Fields(arrays["fields.source"], arrays["fields.target"], arrays["fields.main"]),
         ceiling=arrays["ceiling"],
         most=arrays["most"],
+        share=arrays.get("share", np.ones(len(arrays["most"]))),
         line=Line(*table["line"]),
         things=arrays["things"],
         sources=table["sources"],

@@ -18,15 +18,16 @@ from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
 from emea.evidence.names import local_names
 from emea.formats import read_pair_names, without_password
+from emea.formats._equality import stated_between
 from emea.formats._files import suffix, writing
 from emea.formats._labels import labels
+from emea.formats._selection import expanded
 from emea.formats.rdf import RDF
 from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
 from emea.settings import load, read_config
 
 Side = Literal["source", "target"]
-SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 QUADS, TABLES = ".nq", (".csv", ".parquet")
 BLANK = r"^_:"
 SEPARATOR = pa.scalar(" | ", pa.large_string())  # between the values of an entity under one attribute
@@ -110,8 +111,8 @@ def _known(graph: Graph, names: pa.ChunkedArray, side: str) -> np.ndarray:
 
 
 def _united(run: Run, keep: Side) -> tuple[Graph, Graph, Graph]:
-    """Both graphs with one name for each pair, and the names that were replaced as owl:sameAs. Blank nodes of the two
-    graphs stay apart."""
+    """Both graphs with one name for each pair, and the names that were replaced as owl:sameAs or the like. Blank
+    nodes of the two graphs stay apart."""
     own = [
         pc.replace_substring_regex(graph.entities, BLANK, f"_:{side}-")
         for graph, side in ((run.task.source, "source"), (run.task.target, "target"))
@@ -126,7 +127,8 @@ def _united(run: Run, keep: Side) -> tuple[Graph, Graph, Graph]:
     graphs = [_renamed(graph, new) for graph, new in zip((run.task.source, run.task.target), names, strict=True)]
     replaced, stays = own[other].take(pa.array(linked[other])), own[kept].take(pa.array(linked[kept]))
     said = pc.and_(pc.not_equal(replaced, stays), pc.invert(pc.match_substring_regex(replaced, BLANK)))
-    return graphs[0], graphs[1], _same_as(replaced.filter(said), stays.filter(said))
+    relation = stated_between(run.source, run.target, (run.task.source, run.task.target))
+    return graphs[0], graphs[1], _same(*(column.filter(said) for column in (replaced, relation, stays)))
 
 
 def _renamed(graph: Graph, names: pa.Array) -> Graph:
@@ -139,10 +141,11 @@ def _renamed(graph: Graph, names: pa.Array) -> Graph:
     return Graph.build(entities, graph.relations, triples, attributes=graph.attributes, literals=literals)
 
 
-def _same_as(replaced: pa.Array, stays: pa.Array) -> Graph:
-    entities = pc.unique(pa.concat_arrays([replaced, stays]))
+def _same(replaced: pa.Array, relation: pa.Array, stays: pa.Array) -> Graph:
+    entities, relations = pc.unique(pa.concat_arrays([replaced, stays])), pc.unique(relation)
     head, tail = (pc.index_in(names, entities).to_numpy() for names in (replaced, stays))
-    return Graph.build(entities, [SAME_AS], np.stack([head, np.zeros_like(head), tail], 1))
+    stated = pc.index_in(relation, relations).to_numpy()
+    return Graph.build(entities, map(expanded, relations.to_pylist()), np.stack([head, stated, tail], 1))
 
 
 def _joined(parts: tuple[Graph, ...]) -> Graph:
@@ -168,7 +171,7 @@ def _joined(parts: tuple[Graph, ...]) -> Graph:
 
 
 def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], path: Path) -> None:
-    """Write the statements of each graph under its name, and owl:sameAs outside of both."""
+    """Write the statements of each graph under its name, and what was the same outside of both."""
     with TemporaryDirectory() as folder, writing(path) as file:
         for part, place in zip(parts, (*places, None), strict=True):
             RDF().write_graph(part, Path(folder) / "part.nt")

@@ -83,7 +83,8 @@ class JudgedPieces(Pieces):
         if most < ceiling:
             return f"values say so little that it gets no more than encoder and rules believed: {most:.3f}"
         if self.judged.line != IDENTITY:
-            return "how often what was decided on turned out right at such a confidence"
+            told = "how often what was decided on turned out right at such a confidence"
+            return told + (", and what surer candidates leave" if self.judged.share[row] < 1 else "")
         return f"no such link is given more than {ceiling:g}, or less than .0001"
 
     def evidence(self, source: int, target: int) -> Evidence:

@@ -41,6 +41,12 @@ OTHER = graph(name=("Ada", "Bob"))
 )
 def test_one_day_in_every_notation(text: str) -> None:
     assert [*readings(text).values()] == ["d 2001-12-31"]
+    several = (
+        text,
+        text.replace("1231", "1230"),
+        text.replace("1231", "1229"),
+    )  # three where the digits stand together
+    assert read_days(graph(day=several), OTHER)[0][0][text] == "d 2001-12-31"
 
 
 @pytest.mark.parametrize(
@@ -124,19 +130,19 @@ def test_a_date_that_claims_to_be_one_is_no_fault_in_another_notation() -> None:
 @pytest.mark.parametrize("notation", ["%d/%m/%Y", "%B %d, %Y", "%Y%m%d"])
 def test_people_are_told_apart_by_dates_in_another_notation(notation: str) -> None:
     result, measures = linked(people(notation))
-    assert measures.f1 > 0.96  # about .88 if dates are text
+    assert measures.f1 > 0.98  # .95 if dates are text
     links = result.links().to_pylist()
     told = [part.text for each in links[:20] for group in result.explain(each["source"]).groups for part in group.parts]
     assert any(text.startswith("since / day: “19") and text.endswith("”, the same day") for text in told)
 
 
 def test_the_order_of_day_and_month_is_found_out() -> None:
-    assert linked(people("%m/%d/%Y", last_day=12))[1].f1 > 0.95
+    assert linked(people("%m/%d/%Y", last_day=12))[1].f1 > 0.98  # .96 if dates are text
 
 
 def test_a_day_off_is_nearly_the_same_day() -> None:
     result, measures = linked(people("%d.%m.%Y", astray=0.25))
-    assert measures.f1 > 0.96
+    assert measures.f1 > 0.98
     assert measures.calibration_error < 0.03
     links = result.links().to_pylist()
     told = [part.text for each in links for group in result.explain(each["source"]).groups for part in group.parts]
@@ -145,5 +151,5 @@ def test_a_day_off_is_nearly_the_same_day() -> None:
 
 def test_a_museum_is_found_by_the_one_word_that_tells_it_from_others() -> None:
     measures = linked(museums())[1]
-    assert measures.f1 > 0.93
+    assert measures.f1 > 0.95  # .74 if only the whole name counts
     assert measures.precision > 0.97

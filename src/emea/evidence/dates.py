@@ -21,7 +21,9 @@ ORDERS = (DAY_FIRST, MONTH_FIRST)
 LONGEST = 40  # characters of a date
 NORMAL = r"^\s*\d{4}-\d{2}-\d{2}(T.*|Z|[+-]\d{2}:\d{2})?\s*$"  # dates that need no help
 YEAR = r"^\s*\d{4}\s*$"
-PERHAPS = r"^\s*\d{8}\s*$|\d{4}\D.*\d|\d\D.*\d{4}"  # what other dates look like
+PERHAPS = (  # what other dates look like, for Arrow
+    r"^\s*(?:\d{8}\s*$|\d{1,4} ?[-./年] ?\d{1,2} ?[-./月]|\D{0,30}\d{1,2}\D{1,20}\d{4}(?:\D|$))"
+)
 TIME = r"(?:[T ,]+\d{1,2}:\d{2}.*)?$"
 TO = r" ?([-./]) ?"  # from one number to the next
 DIGITS = re.compile(r"^(\d{4})(\d{2})(\d{2})$")

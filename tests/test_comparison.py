@@ -1,6 +1,7 @@
 """Values are compared whatever their kind, attributes that correspond are found, and so are pairs to compare."""
 
 import itertools
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,23 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence import joins
 from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
 from emea.evidence.descriptions import Description, describe
-from emea.evidence.similarity import DIFFERENT, MEASURED, OTHER_NUMERAL, REORDERED, SCALE, Similarity
+from emea.evidence.similarity import (
+    CONTAINED,
+    DIFFERENT,
+    MEASURED,
+    NEXT_DAY,
+    NO_NUMERAL,
+    ONE_APART,
+    OTHER_NUMERAL,
+    OTHER_YEAR,
+    REORDERED,
+    SAME_MONTH,
+    SAME_YEAR,
+    SCALE,
+    SLIPPED,
+    YEAR_OF_DAY,
+    Similarity,
+)
 from emea.evidence.values import DAY, NUMBER_FORM, Forms, Values, read_values
 from emea.settings import EvidenceSettings
 
@@ -34,11 +51,26 @@ def similarity(first: str, second: str) -> float:
         ("s henry iv", "s henry v", 0, OTHER_NUMERAL),
         ("s dark matter", "s visual magnitude", 0, 0.3),
         ("n 1995", "d 1995-03-01", 0.9, 1),
-        ("n 1994", "d 1995-03-01", 0, 0),
+        ("n 1993", "d 1995-03-01", 0, 0),
         ("n 1995", "n 1996", 0.5, 0.7),
         ("n 60964900", "n 60431283", 0.95, 0.98),
         ("n 12.5", "n 25", 0, 0.1),
-        ("d 1995-03-01", "d 1995-03-02", 0.4, 0.6),
+        ("n 1994", "d 1995-01-01", ONE_APART, ONE_APART),
+        ("d 1995-03-01", "d 1995-02-28", NEXT_DAY, NEXT_DAY),
+        ("d 1996-03-01", "d 1996-02-29", NEXT_DAY, NEXT_DAY),
+        ("d 1900-03-01", "d 1900-02-28", NEXT_DAY, NEXT_DAY),
+        ("d 1995-12-31", "d 1996-01-01", NEXT_DAY, NEXT_DAY),
+        ("d 1995-03-04", "d 1995-04-03", SLIPPED, SLIPPED),
+        ("d 1995-03-04", "d 1996-03-04", SLIPPED, SLIPPED),
+        ("d 1995-03-04", "d 1995-03-14", SAME_MONTH, SAME_MONTH),
+        ("d 1995-03-04", "d 1965-03-04", OTHER_YEAR, OTHER_YEAR),
+        ("d 1995-03-04", "d 1995-07-14", SAME_YEAR, SAME_YEAR),
+        ("d 1995-03-04", "d 1996-07-14", 0, 0),
+        ("d -0044-03-15", "d -0043-03-15", SLIPPED, SLIPPED),
+        ("s prado", "s museo nacional del prado", CONTAINED, CONTAINED),
+        ("s hand", "s hand phalanx", CONTAINED, DIFFERENT),
+        ("s prado", "s prado 12", CONTAINED, NO_NUMERAL),
+        ("s prado 7", "s museo prado 12", 0, OTHER_NUMERAL),
         ("s 1995", "n 1995", 0, 0),
     ],
 )
@@ -57,21 +89,45 @@ def plain_measured(first: str, second: str) -> float:
             return 0.6 if apart <= 1 and most > 20 else 0.0
         return min(DIFFERENT, max(0.0, 1 - SCALE * apart / most))
     if kinds == {DAY}:
-        return 0.5 if one[:7] == other[:7] else 0.3 if one[:4] == other[:4] else 0.0
+        return plain_days(date.fromisoformat(one), date.fromisoformat(other))
     if kinds == {NUMBER_FORM, DAY}:  # a year and a date
         year, day = (one, other) if first.startswith(NUMBER_FORM) else (other, one)
-        return 0.95 if day[:4] == year else 0.0
+        return (
+            YEAR_OF_DAY if int(day[:4]) == float(year) else ONE_APART if abs(int(day[:4]) - float(year)) == 1 else 0.0
+        )
     return 0.0
+
+
+def plain_days(one: date, other: date) -> float:
+    if abs((one - other).days) == 1:
+        return NEXT_DAY
+    same_day, same_year = (one.month, one.day) == (other.month, other.day), one.year == other.year
+    if (same_year and (one.month, one.day) == (other.day, other.month)) or (
+        same_day and abs(one.year - other.year) == 1
+    ):
+        return SLIPPED
+    if same_year:
+        return SAME_MONTH if one.month == other.month else SAME_YEAR
+    return OTHER_YEAR if same_day else 0.0
 
 
 def test_all_measures_at_once_are_as_similar_as_one_by_one() -> None:
     numbers = ("0", "1", "-1", "19", "20", "21", "1994", "1995", "9999", "10000", "10100", "2.5", "2.75", "-2.5")
-    days = ("1995-03-01", "1995-03-09", "1995-04-01", "1994-03-01", "-0044-03-15")
+    days = (
+        "1995-03-01",
+        "1995-03-09",
+        "1995-04-01",
+        "1994-03-01",
+        "1995-02-28",
+        "1995-01-03",
+        "1990-03-01",
+        "2000-12-31",
+    )
     forms = Forms([*(f"n {number}" for number in numbers), *(f"d {day}" for day in days), "s 1995", "i a"])
     pairs = np.array([*itertools.permutations(range(len(forms)), 2)])
     expected = [plain_measured(forms[a], forms[b]) for a, b in pairs.tolist()]
     assert Similarity(forms, forms)(pairs) == pytest.approx(expected, abs=1e-15)
-    assert {0.0, 0.3, 0.5, 0.6, 0.95} <= {*expected}
+    assert {0.0, NEXT_DAY, SLIPPED, SAME_MONTH, OTHER_YEAR, SAME_YEAR, YEAR_OF_DAY, ONE_APART} <= {*expected}
 
 
 def graph(rows: dict[str, dict[str, str]]) -> Graph:

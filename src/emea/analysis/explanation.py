@@ -49,6 +49,7 @@ class Part:
     target_attribute: str | None = None
     similarity: float | None = None
     target_inverse: bool | None = None  # of the target's relation
+    compared: str | None = None  # how the values compare, where words say it better than their similarity
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from emea.evidence.descriptions import Description
-from emea.evidence.similarity import Similarity
+from emea.evidence.similarity import CONTAINED, Similarity
 from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
 from emea.kernels.ranges import blocks, spread
@@ -23,7 +23,10 @@ KILOMETRES = np.array([15.0, 60.0, 150.0, 400.0, 1000.0])  # distances from whic
 RADIUS = 6371.0  # of the Earth, in kilometres
 UNKNOWN = -1  # the level of a pair of which one has no value
 MOST_VALUES = 16  # of an entity in a field that are compared with those of another
-AGREE = 0.85  # similarity of values that count as agreeing when attributes are matched
+AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to
+    (0.85, 0.0),
+    (CONTAINED, 0.5),  # for attributes without any like them
+)
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
 MOST_LINKS = 4000  # from which the correspondence of attributes is learned
@@ -69,16 +72,22 @@ class Comparison:
         return similarity
 
     def fields(self, links: np.ndarray, draw: np.random.Generator) -> Fields:
-        """Attributes correspond if linked entities agree in them more often than entities at random."""
+        """Attributes correspond if linked entities agree in them more often than entities at random; the others, if
+        most linked entities are alike in them."""
         links = links[:: max(1, math.ceil(len(links) / MOST_LINKS))]
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
-        (both, agree), (others, by_chance) = (self._agreement(pairs) for pairs in (links, shuffled))
-        m, u = (agree + 0.5) / (both + 1), (by_chance + 0.5) / (others + 1)
-        kept = (both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING) & (m > 2 * u)
-        gain = np.where(kept, both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
-        best = [(gain > 0) & (gain >= gain.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
-        first, second = np.nonzero(best[0] | best[1] | (kept & (m / u > SURE)))
-        sizes = gain.shape
+        (both, agreeing), (others, by_chance) = (self._agreement(pairs) for pairs in (links, shuffled))
+        sizes = len(self.sides[0].values.attributes), len(self.sides[1].values.attributes)
+        gain, corresponding = np.zeros(sizes), np.zeros(sizes, dtype=bool)
+        for agree, chance, (_, least) in zip(agreeing, by_chance, AGREE, strict=True):
+            free = ~np.logical_or.outer(corresponding.any(1), corresponding.any(0))
+            m, u = (agree + 0.5) / (both + 1), (chance + 0.5) / (others + 1)
+            kept = free & (both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING)
+            kept &= m > np.maximum(2 * u, least)
+            own = np.where(kept, both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
+            best = [(own > 0) & (own >= own.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
+            gain, corresponding = gain + own, corresponding | best[0] | best[1] | (kept & (m / u > SURE))
+        first, second = np.nonzero(corresponding)
         graph = coo_matrix((np.ones(len(first)), (first, sizes[0] + second)), (sum(sizes), sum(sizes)))
         _, component = connected_components(graph, directed=False)
         groups = np.unique(component[first])
@@ -89,8 +98,8 @@ class Comparison:
         main[field[first[order]]] = np.stack([first[order], second[order]], 1)
         return Fields(field[: sizes[0]], field[sizes[0] :], main)
 
-    def _agreement(self, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many links have both attributes, and how many of these agree, [attributes, attributes]."""
+    def _agreement(self, links: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """How many links have both attributes, and how many of these agree, in each sense, [attributes, attributes]."""
         first, second = (
             _Held.build(side.values, len(side.linkable), FIRST_VALUES, by_attribute=True) for side in self.sides
         )
@@ -102,8 +111,9 @@ class Comparison:
         most = np.zeros(len(key))
         np.maximum.at(most, index.ravel(), similarity)
         kind = key % max(1, math.prod(sizes))
-        both, agree = (np.bincount(kind, weight, math.prod(sizes)) for weight in (np.ones(len(key)), most >= AGREE))
-        return both.reshape(sizes), agree.reshape(sizes)
+        weights = np.ones(len(key)), *(most >= least for least, _ in AGREE)
+        both, *agree = (np.bincount(kind, weight, math.prod(sizes)).reshape(sizes) for weight in weights)
+        return both, agree
 
     def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
         """How well the pairs agree in each field and in position, [pairs, fields + 1]: 0 is best, UNKNOWN if either has

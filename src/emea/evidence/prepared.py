@@ -17,6 +17,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.dates import read_days
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Values, equal_pairs, read_values
 from emea.order import unique_rows
@@ -140,7 +141,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     if not settings.counts_values:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
-    sides = [read_values(graph, settings, common) for graph in (source, target)]
+    days = read_days(source, target)
+    sides = [read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)]
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]

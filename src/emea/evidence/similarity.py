@@ -21,6 +21,14 @@ OTHER_NUMERAL = 0.6  # at most, for strings with different numerals: "T9" and "T
 NO_NUMERAL = 0.8  # at most, for strings of which one has a numeral
 MEASURED = 10_000  # integers from here on are measured, not counted
 SCALE = 3.0  # numbers that differ by a share s have the similarity 1 − SCALE · s
+ONE_APART = 0.6  # counted numbers, or years, that differ by one
+NEXT_DAY = 0.95  # days that follow each other
+SLIPPED = 0.9  # the same but for the order of day and month, or for a year
+SAME_MONTH, OTHER_YEAR, SAME_YEAR = 0.8, 0.72, 0.6  # other days of a month; the same day of another year; of a year
+YEAR_OF_DAY = 0.95  # a day and its year
+NO_DATE = (np.nan, np.nan, np.nan)
+CONTAINED = 0.8  # at least, for strings of which one has all words of the other, if one of these is rare
+FEW = 4  # strings of both graphs that have a rare word
 LONG = 120  # characters: longer strings are texts, which say nothing about how rare a word is in names
 FAR = 0.35  # edit ratio up to which words are not compared
 
@@ -71,12 +79,33 @@ class Similarity:
         edits = _edit_ratios([text.plain for text in firsts], [text.plain for text in seconds])
         edits = np.maximum(edits, _edit_ratios([text.ordered for text in firsts], [text.ordered for text in seconds]))
         found: np.ndarray = np.where(edits >= 1.0, REORDERED, edits / 2)
-        near = np.flatnonzero((edits > FAR) & (edits < 1.0))
+        contained = self._contained(one, other)
+        near = np.flatnonzero(((edits > FAR) | contained) & (edits < 1.0))
         alike = (edits[near] + self.texts.cosines(one[near], other[near])) / 2
+        alike = np.where(contained[near], np.maximum(CONTAINED, alike), alike)
         left, right = (np.array([side[row].numerals for row in near.tolist()], int) for side in (firsts, seconds))
         most = np.where((left > 0) & (right > 0), OTHER_NUMERAL, NO_NUMERAL)
         found[near] = np.minimum(np.where(left == right, DIFFERENT, most), alike)
         return found
+
+    def _contained(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Whether one string has all words of the other, and one of these is in few strings, [pairs] bool."""
+        texts = self.texts
+        fewer = texts.count[one] <= texts.count[other]
+        short, long = np.where(fewer, one, other), np.where(fewer, other, one)
+        found: np.ndarray = texts.rarest[short] >= np.log1p(self.total / FEW)
+        found[found] = texts.contain(long[found], short[found])
+        return found
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """In how many of the graphs each form is, [forms]."""
+        return np.bincount(np.concatenate(self.numbers), minlength=len(self.strings))
+
+    @cached_property
+    def total(self) -> int:
+        """How many strings both graphs have together."""
+        return max(1, int((self.times * self.strings).sum()))
 
     @cached_property
     def texts(self) -> Texts:
@@ -89,9 +118,8 @@ class Similarity:
             place = np.array([number[word] for word in words.vocabulary], np.int64)
             key.append(np.repeat(numbers, np.diff(words.start)) * len(number) + place[words.word])
         text, word = np.divmod(unique_numbers(np.concatenate(key)), max(1, len(number)))
-        times = np.bincount(np.concatenate(self.numbers), minlength=len(self.strings))  # in how many of the graphs
-        found = np.bincount(word, (times * self.short)[text], len(number))
-        rarity = np.log1p(max(1, (times * self.strings).sum()) / np.maximum(1, found))
+        found = np.bincount(word, (self.times * self.short)[text], len(number))
+        rarity = np.log1p(self.total / np.maximum(1, found))
         return Texts.build(vocabulary, rarity, text, word, len(self.strings))
 
     @cached_property
@@ -113,36 +141,61 @@ def _edit_ratios(left: list[str], right: list[str]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Measures:
-    """What values other than strings are compared by, [forms]; −1 and NaN stand for nothing."""
+    """What values other than strings are compared by, [forms]; NaN stands for nothing."""
 
     number: np.ndarray
-    month: np.ndarray  # of a day, numbered, with its year
-    year: np.ndarray  # of a day, numbered; of a number, the year that is written like it
+    date: np.ndarray  # [forms, 3] year, month and day; of a whole number, the year alone
 
     @classmethod
     def build(cls, forms: Iterable[str]) -> _Measures:
         """Read the forms."""
-        number, month, year = [], [], []
-        months: dict[str, int] = {}
-        years: dict[str, int] = {}
+        number, date = [], []
         for form in forms:
             is_number, is_day, text = form.startswith(NUMBER_FORM), form.startswith(DAY), form[len(DAY) :]
             number.append(float(text) if is_number else np.nan)
-            month.append(months.setdefault(text[:7], len(months)) if is_day else -1)
-            year.append(years.setdefault(text if is_number else text[:4], len(years)) if is_number or is_day else -1)
-        return cls(np.array(number), np.array(month, dtype=np.int64), np.array(year, dtype=np.int64))
+            date.append((float(text[:-6]), float(text[-5:-3]), float(text[-2:])) if is_day else NO_DATE)
+        found = np.array(date, dtype=float).reshape(-1, 3)
+        whole = np.array(number) % 1 == 0
+        found[whole, 0] = np.array(number)[whole]
+        return cls(np.array(number), found)
 
     def compared(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Similarity of values that differ and are not both strings, [pairs]."""
+        found = self._dates(one, other)
         a, b = self.number[one], self.number[other]
-        same_year = (self.year[one] == self.year[other]) & (self.year[one] >= 0)
-        days = (self.month[one] >= 0).astype(int) + (self.month[other] >= 0)
-        same_month = (days == 2) & (self.month[one] == self.month[other])
-        found = np.select([same_month, same_year & (days == 2), same_year & (days == 1)], [0.5, 0.3, 0.95], 0.0)
         numbers = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
         a, b = a[numbers], b[numbers]
         apart, most = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
         counted = (a % 1 == 0) & (b % 1 == 0) & (most < MEASURED)  # years, sizes: near misses are errors at best
         near = (1 - SCALE * apart / np.maximum(most, SMALLEST_DIVISOR)).clip(0.0, DIFFERENT)
-        found[numbers] = np.where(counted, np.where((apart <= 1) & (most > 20), 0.6, 0.0), near)
+        found[numbers] = np.where(counted, np.where((apart <= 1) & (most > 20), ONE_APART, 0.0), near)
         return found
+
+    def _dates(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Similarity of two days, or of a day and a year, [pairs]; 0 for others."""
+        first, second = self.date[one], self.date[other]
+        days = (~np.isnan(first[:, 1])).astype(int) + ~np.isnan(second[:, 1])
+        year, month, day = (first == second).T
+        years = np.abs(first[:, 0] - second[:, 0])
+        swapped = year & (first[:, 1] == second[:, 2]) & (first[:, 2] == second[:, 1])
+        both, single = days == 2, days == 1
+        cases = (
+            (both & (np.abs(_days_before(first) - _days_before(second)) == 1), NEXT_DAY),
+            (both & (swapped | (month & day & (years == 1))), SLIPPED),
+            (both & year & month, SAME_MONTH),
+            (both & month & day, OTHER_YEAR),
+            (both & year, SAME_YEAR),
+            (single & year, YEAR_OF_DAY),
+            (single & (years == 1), ONE_APART),
+        )
+        found: np.ndarray = np.select([case for case, _ in cases], [alike for _, alike in cases], 0.0)
+        return found
+
+
+def _days_before(dates: np.ndarray) -> np.ndarray:
+    """Days from some day to each date, [dates], in the Gregorian calendar; NaN for what is no date."""
+    year, month, day = dates.T
+    year, month = year - (month < 3), (month + 9) % 12  # so that a leap day is the last of a year
+    before = 365 * year + np.floor(year / 4) - np.floor(year / 100) + np.floor(year / 400)
+    found: np.ndarray = before + np.floor((153 * month + 2) / 5) + day
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -21,6 +21,7 @@ from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
 APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower case
+Days = Mapping[int, Mapping[str, str]]  # attribute → value → the day that it stands for, in normal form
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
@@ -78,9 +79,11 @@ class Values:
         return np.setdiff1d(np.flatnonzero([form.startswith(kind) for form in self.forms]), taken)
 
 
-def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None) -> Values:
+def read_values(
+    graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None, days: Days | None = None
+) -> Values:
     """A graph's literals in normal form; those without one, or of a kind that does not count, are left out. `common`
-    holds the names that entities of both graphs have."""
+    holds the names that entities of both graphs have, `days` what dates in other notations stand for."""
     table = graph.literals
     columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
     rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
@@ -94,10 +97,11 @@ def read_values(graph: Graph, settings: EvidenceSettings, common: pa.Array | Non
     odd: dict[str, list[str]] = {}
     read: dict[tuple[str, str | None, str | None], tuple[str | None, str | None]] = {}  # what many have is read once
     for entity, attribute, text, datatype, language in rows:
-        if (text, datatype, language) not in read:
-            form = normal_form(text, language)
-            read[text, datatype, language] = form, _fault(text, datatype, form)
-        form, fault = read[text, datatype, language]
+        form = days[attribute].get(text) if days and attribute in days else None
+        if form is None and (text, datatype, language) not in read:
+            plain = normal_form(text, language)
+            read[text, datatype, language] = plain, _fault(text, datatype, plain)
+        form, fault = (form, None) if form else read[text, datatype, language]
         if fault is not None:
             odd.setdefault(fault, []).append(text)
         if form is not None and (settings.kind != "names" or form.startswith(STRING)):

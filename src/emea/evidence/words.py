@@ -196,6 +196,21 @@ class Texts:
         cosine: np.ndarray = found / np.maximum(1e-9, length)
         return cosine
 
+    @cached_property
+    def rarest(self) -> np.ndarray:
+        """How rare the rarest word of each text is, [texts]; 0 if it has none."""
+        found = np.zeros(len(self.count))
+        found[self.count > 0] = self.rarity[self.word[self.start[self.count > 0]]]
+        return found
+
+    def contain(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Whether the first text has all words of the other at its side, [pairs] bool."""
+        found = np.empty(len(one), dtype=bool)
+        for rows in blocks(self.count[other], WORD_BLOCK):
+            row, _, shared = self._unfolded(other[rows], one[rows])
+            found[rows] = np.bincount(row[~shared], minlength=len(found[rows])) == 0
+        return found
+
     def _products(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Scalar product of texts side by side, [pairs]."""
         (row, word, shared), (back, near, again) = (self._unfolded(*pair) for pair in ((one, other), (other, one)))

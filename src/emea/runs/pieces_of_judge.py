@@ -20,7 +20,7 @@ from emea.method.mixture import competing
 from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted, followed, readable
+from emea.runs.wording import counted, dates_compared, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
@@ -170,6 +170,7 @@ class JudgedPieces(Pieces):
             source_attribute=compared.attributes[0],
             target_attribute=compared.attributes[1],
             similarity=compared.similarity,
+            compared=compared.dates,
         )
 
     def _field_text(self, row: int, field: int) -> str:
@@ -195,15 +196,10 @@ class JudgedPieces(Pieces):
         first, second = self._described
         alike = self._similarity(np.stack([first.values.value[one], second.values.value[other]], 1))
         best = int(alike.argmax())
+        forms = first.values.forms[first.values.value[one[best]]], second.values.forms[second.values.value[other[best]]]
         texts = [
-            called.value(entity, side.values.forms[side.values.value[place]])
-            for called, side, entity, place in zip(
-                self.finder.called,
-                self._described,
-                self.judged.pairs[row].tolist(),
-                (one[best], other[best]),
-                strict=True,
-            )
+            called.value(entity, form)
+            for called, entity, form in zip(self.finder.called, self.judged.pairs[row].tolist(), forms, strict=True)
         ]
         names = [
             " / ".join(
@@ -212,7 +208,8 @@ class JudgedPieces(Pieces):
             )
             for side, place in ((first, one[best]), (second, other[best]))
         ]
-        return _Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]))
+        how = dates_compared(*forms, float(alike[best]))
+        return _Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]), how)
 
     def _neighbour_parts(self, source: int, target: int, log_odds: float) -> tuple[Part, ...]:
         if self._support is None:
@@ -284,6 +281,7 @@ class _Compared:
     values: tuple[str, str]
     attributes: tuple[str, str]
     similarity: float
+    dates: str | None  # how they compare, if they are dates
 
     @property
     def text(self) -> str:
@@ -291,4 +289,4 @@ class _Compared:
         both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
         if self.values[0] == self.values[1]:
             return f"{both}: “{self.values[0]}” in both"
-        return f"{both}: “{self.values[0]}” and “{self.values[1]}”, alike {self.similarity:.2f}"
+        return f"{both}: “{self.values[0]}” and “{self.values[1]}”, {self.dates or f'alike {self.similarity:.2f}'}"

@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from emea.data import Graph
+from emea.evidence.dates import readings
 from emea.evidence.prepared import Prepared, ValuedGraph
-from emea.evidence.values import normal_form
+from emea.evidence.similarity import NEXT_DAY, ONE_APART, OTHER_YEAR, SAME_MONTH, SAME_YEAR, SLIPPED, YEAR_OF_DAY
+from emea.evidence.values import DAY, normal_form
 from emea.formats._labels import labels, last_part, last_parts
 
 SHOWN = 80  # characters of a value
@@ -58,7 +60,7 @@ class Called:
         order, held, texts = self._literals
         first, last = np.searchsorted(held, [entity, entity + 1])
         for text in texts.take(pa.array(order[first:last])).to_pylist():
-            if normal_form(text) == form:
+            if normal_form(text) == form or form in readings(text).values():
                 return shortened(text)
         return shortened(form[2:])
 
@@ -104,6 +106,26 @@ def counted(number: int, noun: str) -> str:
     ('2 matching neighbours or values', '1 link')
     """
     return f"{number:,} {noun if number == 1 else ' or '.join(f'{word}s' for word in noun.split(' or '))}"
+
+
+def dates_compared(first: str, second: str, similarity: float) -> str | None:
+    """How two values in normal form compare, if they are days, or a day and a year.
+
+    >>> dates_compared("d 2001-12-31", "d 2001-12-31", 1.0), dates_compared("n 2001", "d 2001-12-31", YEAR_OF_DAY)
+    ('the same day', 'the same year')
+    """
+    days = first.startswith(DAY) + second.startswith(DAY)
+    if days < 2:
+        return {YEAR_OF_DAY: "the same year", ONE_APART: "one year apart"}.get(similarity) if days else None
+    same_year = first[:-6] == second[:-6]
+    return {
+        1.0: "the same day",
+        NEXT_DAY: "one day apart",
+        SLIPPED: "day and month swapped" if same_year else "one year apart",
+        SAME_MONTH: "the same month",
+        OTHER_YEAR: "the same day of another year",
+        SAME_YEAR: "the same year",
+    }.get(similarity, "different dates")
 
 
 def shortened(text: str) -> str:

@@ -222,8 +222,9 @@ function values(parts) {
   return panel("Names and values", ["of the source", "alike?", "of the target", "log-odds"], rows);
 }
 
-function alike({ similarity, source_value: mine, target_value: its }) {
+function alike({ similarity, compared, source_value: mine, target_value: its }) {
   if (similarity == null) return "compared";
+  if (compared && mine !== its) return compared;
   if (similarity >= 1) return mine === its ? "equal" : "same value";
   return `${Math.min(99, Math.round(100 * similarity))} % alike`;
 }

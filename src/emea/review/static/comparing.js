@@ -16,13 +16,14 @@ export function valueRows(source, target, explanation) {
   const mine = [...all];
   const its = distinct(target?.values);
   const rows = [];
-  const join = (fits, alike) => {
+  const join = (fits, found) => {
     for (const one of [...mine]) {
       const other = its.find((each) => fits(one, each));
       if (!other) continue;
       mine.splice(mine.indexOf(one), 1);
       its.splice(its.indexOf(other), 1);
-      rows.push({ source: one, target: other, sign: signOf(one.value, other.value), alike: alike?.(one, other) });
+      const part = found?.(one, other);
+      rows.push({ source: one, target: other, sign: signOf(one.value, other.value, part), alike: part?.similarity, compared: part?.compared });
     }
   };
   const compared = new Map();
@@ -31,7 +32,7 @@ export function valueRows(source, target, explanation) {
   }
   const partOf = (one, other) => compared.get(`${one.value}\n${other.value}`);
   join((one, other) => same(one.value, other.value));
-  join(partOf, (one, other) => partOf(one, other).similarity);
+  join(partOf, partOf);
   join((one, other) => plain(called(one.attribute)) === plain(called(other.attribute)));
   join((one, other) => near(one.value, other.value));
   return [
@@ -70,9 +71,9 @@ function near(one, other) {
   return common > 0 && 2 * common >= Math.max(mine.size, its.size);
 }
 
-function signOf(one, other) {
+function signOf(one, other, part) {
   if (one === other) return "equal";
-  return same(one, other) ? "nearly" : "differs";
+  return same(one, other) || part?.similarity >= 1 ? "nearly" : "differs";
 }
 
 /** Neighbours side by side: first those that are taken for the same, then those of one side only. */

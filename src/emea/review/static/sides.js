@@ -6,7 +6,7 @@ import { Fragment, Label, counted, html, pageOf, titleOf } from "./markup.js";
 const SHOWN = 6; // rows of a section, unless all are asked for
 const SIGNS = {
   equal: ["=", "equal"],
-  nearly: ["≈", "equal but for case, accents or punctuation"],
+  nearly: ["≈", "equal but for how it is written"],
   partly: ["≈", "partly equal"],
   differs: ["≠", "different"],
   source: ["", "only the source has this"],
@@ -71,9 +71,10 @@ function Section({ title, told, rows, all, more, draw }) {
   </tbody>`;
 }
 
-function Sign({ sign, alike }) {
+function Sign({ sign, alike, compared }) {
   const [mark, told] = SIGNS[sign];
-  const shown = alike != null && alike < 1 && sign === "differs" ? `${Math.min(99, Math.round(100 * alike))} % alike` : told;
+  const percent = alike != null && alike < 1 && sign === "differs" ? `${Math.min(99, Math.round(100 * alike))} % alike` : told;
+  const shown = sign === "equal" ? told : (compared ?? percent);
   return html`<td class=${`sign ${sign}`} title=${shown}>
     <span aria-hidden="true">${mark}</span>${shown === told ? html`<span class="unseen">${told}</span>` : html` <small>${shown}</small>`}
   </td>`;
@@ -81,12 +82,12 @@ function Sign({ sign, alike }) {
 
 const nothing = () => html`<td class="nothing"><span aria-hidden="true">–</span></td>`;
 
-function valueRow({ source, target, sign, alike }) {
+function valueRow({ source, target, sign, alike, compared }) {
   let [mine, its] = [source && [{ text: source.value, common: true }], target && [{ text: target.value, common: true }]];
   if (sign === "differs" || sign === "partly") [mine, its] = differences(source.value, target.value);
   const cell = (value, pieces) =>
     value ? html`<td><small class="attribute"><${Label} text=${spaced(value.attribute)} /></small> <${Pieces} all=${pieces} />${value.others?.map((each) => html` <span aria-hidden="true">·</span> <${Label} text=${each} />`)}</td>` : nothing();
-  return html`<tr class=${sign}>${cell(source, mine)}<${Sign} sign=${sign} alike=${alike} />${cell(target, its)}</tr>`;
+  return html`<tr class=${sign}>${cell(source, mine)}<${Sign} sign=${sign} alike=${alike} compared=${compared} />${cell(target, its)}</tr>`;
 }
 
 /** A text, in which what the other one does not have is marked. */

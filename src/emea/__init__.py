@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from emea.method.rounds import Fitting, Round, Step
     from emea.result import Result
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("Graph", "Links", "Reference", "Task"), "emea.data"),

@@ -9,9 +9,13 @@ import torch
 from torch import Tensor
 
 from emea.data import Links
+from emea.kernels.devices import compiled
 from emea.kernels.joins import Edges, expand
+from emea.kernels.limits import MANY_ROWS
 from emea.kernels.segments import segment_sum, starts
 from emea.rules._subrelations import Subrelations, log_unlikely
+
+_Met = tuple[Tensor, Tensor, Tensor, Tensor]  # row of the pair, edge e → n, number of (n, n'), edge e' → n'
 
 ITSELF = -1  # stands for the pair itself as evidence, if a triple joins an entity to itself
 
@@ -75,24 +79,8 @@ def support_of(
 ) -> Support:
     """The support of a block of pairs, which starts at row `offset`."""
     evidence, subrelations = believed
-    pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
-    edge = evidence.edges[edge]
-    neighbour = sides.source.tail[edge]
-    row, position = expand(evidence.first[neighbour], evidence.count[neighbour])  # × counterparts of n
-    pair, edge, equal = pair[row], edge[row], evidence.order[position]
-    loops, *loop_edges = sides.source.between(source, source)  # r(e, e): y_n is e' here
-    row, loop_edge = expand(*loop_edges)
-    loop_pair = loops[row]
-    pair, edge = torch.cat([pair, loop_pair]), torch.cat([edge, loop_edge])
-    counterpart = torch.cat([evidence.equal.target[equal], target[loop_pair]])
-    equal = torch.cat([equal, torch.full_like(loop_pair, ITSELF)])
-    joined, *edges = sides.target.between(target[pair], counterpart)
-    if sides.two_sided:  # two-sided: if e equals e', no other entity does
-        alone = (counterpart[joined] != target[pair[joined]]) | (equal[joined] == ITSELF)
-        joined, edges = joined[alone], [column[alone] for column in edges]
-    row, target_edge = expand(*edges)  # × edges e' → n'
-    row = joined[row]
-    pair, edge, equal = pair[row], edge[row], equal[row]
+    both = _met(source, target, sides, evidence), _met_itself(source, target, sides)
+    pair, edge, equal, target_edge = (torch.cat(column) for column in zip(*both, strict=True))
     relation, target_relation = sides.source.relation[edge], sides.target.relation[target_edge]
     contained, contains = subrelations.of(relation, target_relation)
 
@@ -105,6 +93,41 @@ def support_of(
     toward = log_term(relation, target_relation, certainty)
     back = log_term(sides.source.inverse(relation), sides.target.inverse(target_relation), 1.0)
     return Support(pair + offset, equal, toward, back)
+
+
+def _met(source: Tensor, target: Tensor, sides: Sides, evidence: Evidence) -> _Met:
+    """Where neighbours believed equal meet."""
+    kernels = compiled(source) if int(evidence.degree[source].sum()) > MANY_ROWS else None
+    if kernels is not None:
+        begins = evidence.start, evidence.degree, evidence.edges, sides.source.tail
+        believed = evidence.first, evidence.count, evidence.order, evidence.equal.target
+        ends = sides.target.start, sides.target.degree, sides.target.tail
+        found: _Met = kernels.met((source, target), begins, believed, ends, alone=sides.two_sided)
+        return found
+    pair, edge = expand(evidence.start[source], evidence.degree[source])  # pairs × edges of e
+    edge = evidence.edges[edge]
+    neighbour = sides.source.tail[edge]
+    row, position = expand(evidence.first[neighbour], evidence.count[neighbour])  # × counterparts of n
+    pair, edge, equal = pair[row], edge[row], evidence.order[position]
+    counterpart = evidence.equal.target[equal]
+    joined, *edges = sides.target.between(target[pair], counterpart)
+    if sides.two_sided:  # if e equals e', no other entity does
+        alone = counterpart[joined] != target[pair[joined]]
+        joined, edges = joined[alone], [column[alone] for column in edges]
+    row, target_edge = expand(*edges)  # × edges e' → n'
+    row = joined[row]
+    return pair[row], edge[row], equal[row], target_edge
+
+
+def _met_itself(source: Tensor, target: Tensor, sides: Sides) -> _Met:
+    """Where e and e' have edges to themselves: y_n is e' there."""
+    pair, *edges = sides.source.between(source, source)
+    row, edge = expand(*edges)
+    pair = pair[row]
+    row, *edges = sides.target.between(target[pair], target[pair])
+    again, target_edge = expand(*edges)
+    row = row[again]
+    return pair[row], edge[row], torch.full_like(row, ITSELF), target_edge
 
 
 def factors_of_pairs(

@@ -1,14 +1,7 @@
-"""Loops that torch has no fast operation for, compiled for the CPU by numba when they are first needed.
-
-Each takes a range of its work, and threads take ranges in turn: what is found does not depend on their number. Other
-devices do the same with torch, with which the tests compare.
-"""
+"""Compiled loops over vectors, rows and lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,24 +11,25 @@ from numba import float32, njit, uint16
 from numba.extending import intrinsic
 from torch import Tensor
 
+from emea.kernels.compiled.run import ANY_ORDER, in_parts, places
+
 ENTRIES = 2**14  # products that a thread takes at a time
 LISTS = 2**12  # lists that it adds up at a time
 QUERIES = 2**9  # queries whose nearest it finds at a time
-ANY_ORDER = {"reassoc", "contract", "nsz"}  # of the terms of a sum, so that it is vectorised
 
 
 def products(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """left[row] · right[column] for each entry, [entries] float32; both are of bfloat16, which torch would convert
     first: that takes ten times as long."""
     result = torch.empty(len(row))
-    _in_parts(_products, ENTRIES, len(row), _places(row), _places(column), _bits(left), _bits(right), result)
+    in_parts(_products, ENTRIES, len(row), places(row), places(column), _bits(left), _bits(right), result)
     return result
 
 
 def thresholds(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
     """The `count`-th highest score of the rows of each index, [size] float32; −∞ if there are fewer."""
     highest = torch.full((size, count), -torch.inf)
-    _in_parts(_highest, -(-size // torch.get_num_threads()), size, _places(index), score.float(), highest)
+    in_parts(_highest, -(-size // torch.get_num_threads()), size, places(index), score.float(), highest)
     return highest[:, -1]
 
 
@@ -50,7 +44,7 @@ def nearest(
     neighbours should visit the same lists. Both sides are of bfloat16.
     """
     value, found = (each.clone() for each in known)
-    _in_parts(_nearest, QUERIES, len(order), order, *lists, _bits(queries), _bits(keys), value, found)
+    in_parts(_nearest, QUERIES, len(order), order, *lists, _bits(queries), _bits(keys), value, found)
     return found
 
 
@@ -60,15 +54,15 @@ def weighted(bunches: tuple[Tensor, Tensor, Tensor, Tensor], left: Tensor, right
     List j has the bunches from start[j] to start[j + 1], and bunch b, with i = kind[b], the items k from begin[b] to
     begin[b + 1] of the last column: `bunches` are start, kind, begin and item.
     """
-    columns = [_places(each) for each in bunches]
+    columns = [places(each) for each in bunches]
     total = torch.empty(len(columns[0]) - 1, left.shape[1])
-    _in_parts(_weighted, LISTS, len(total), *columns, left.contiguous(), right.contiguous(), total)
+    in_parts(_weighted, LISTS, len(total), *columns, left.contiguous(), right.contiguous(), total)
     return total
 
 
 def add_columns(view: Tensor, column: Tensor, sign: Tensor, total: Tensor) -> None:
     """Add the named columns of a view, each with its sign, to the total, [rows, columns]."""
-    _in_parts(_add_columns, LISTS, len(total), view, _places(column), sign.contiguous(), total)
+    in_parts(_add_columns, LISTS, len(total), view, places(column), sign.contiguous(), total)
 
 
 def positions(start: Tensor, column: Tensor, wanted: tuple[Tensor, Tensor]) -> Tensor:
@@ -76,45 +70,19 @@ def positions(start: Tensor, column: Tensor, wanted: tuple[Tensor, Tensor]) -> T
     sorted: those of row i lie from start[i] to start[i + 1]."""
     row, other = wanted
     found = torch.empty(len(row), dtype=torch.int64)
-    _in_parts(_positions, ENTRIES, len(row), start, column, row.contiguous(), other.contiguous(), found)
+    in_parts(_positions, ENTRIES, len(row), start, column, row.contiguous(), other.contiguous(), found)
     return found
 
 
 def grouped(index: Tensor, size: int) -> Tensor:
     """The permutation that sorts rows by index, a number below `size`, and keeps their order otherwise, [rows]."""
     order, end = torch.empty_like(index), torch.bincount(index, minlength=size).cumsum(0)
-    _in_parts(_grouped, 1, 1, _places(index), _places(end), order)
+    in_parts(_grouped, 1, 1, places(index), places(end), order)
     return order
 
 
 def _bits(halves: Tensor) -> Tensor:
     return halves.contiguous().view(torch.uint16)
-
-
-def _places(index: Tensor) -> Tensor:
-    """Without a sign, so that a loop need not ask whether a place is counted from the end: that halves its time."""
-    return index.contiguous().view(torch.uint64 if index.dtype == torch.int64 else torch.uint32)
-
-
-def _in_parts(loop: Callable[..., None], block: int, count: int, *arguments: Tensor) -> None:
-    """Run a loop over `count` pieces of work, a block of them at a time in each thread."""
-    run, arrays = _compiled(loop), [each.numpy() for each in arguments]
-    if count <= block:
-        run(0, count, *arrays)
-        return
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        list(pool.map(lambda first: run(first, min(first + block, count), *arrays), range(0, count, block)))
-
-
-@cache
-def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
-    """The loop, kept compiled for later runs where there is a folder for it."""
-    run: Callable[..., None]
-    try:
-        run = njit(loop, cache=True, nogil=True, fastmath=ANY_ORDER)
-    except RuntimeError:  # numba found no folder
-        run = njit(loop, nogil=True, fastmath=ANY_ORDER)
-    return run
 
 
 @intrinsic

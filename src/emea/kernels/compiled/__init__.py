@@ -1,0 +1,18 @@
+"""Loops that torch has no fast operation for, compiled for the CPU by numba when they are first needed.
+
+Each takes a range of its work, and threads take ranges in turn: what is found does not depend on their number. Other
+devices do the same with torch, with which the tests compare.
+"""
+
+from emea.kernels.compiled.arrays import (
+    add_columns,
+    grouped,
+    nearest,
+    positions,
+    products,
+    thresholds,
+    weighted,
+)
+from emea.kernels.compiled.meeting import met
+
+__all__ = ["add_columns", "grouped", "met", "nearest", "positions", "products", "thresholds", "weighted"]

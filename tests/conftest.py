@@ -4,6 +4,7 @@ import importlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 import torch
+
+from emea import examples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -39,6 +42,14 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def example_read_once() -> Iterator[None]:
+    """The graphs of the example are values: all tests may share them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(examples, "read_graph", cache(examples.read_graph))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ TINY: dict[str, dict[str, Any]] = {
     "iptranse": {"dimension": 6, "near": 4, "refresh": 3, "batch": 40, "path_count": 1, "negatives": 2},
     "gcn_align": {"dimension": 6, "refresh": 3, "negatives": 2},
     "mraea": {"dimension": 5},
-    "psr": {"dimension": 6, "batch": 3},
+    "psr": {"dimension": 6, "batch": 6},
     "mugnn": {"dimension": 6, "negatives": 3, "refresh": 3, "triples": 40},
     "rsn": {"dimension": 5, "hops": 2, "walks": 1, "batch": 300, "negatives": 3},
     "bootea": {

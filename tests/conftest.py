@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import importlib
 import os
 import shutil
@@ -24,7 +25,13 @@ hypothesis.settings.load_profile("patient")
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
 
+gc.disable()  # until all tests are collected: of hundreds of modules that are imported nothing goes away
+
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 @pytest.fixture

@@ -252,7 +252,7 @@ def test_rows_that_look_at_the_same_follow_each_other() -> None:
 def right_links(limit: int) -> int:
     """How many links of a small run are right, if graphs with more pairs than the limit are searched in bounds."""
     task, reference = emea.read_example("world", seeds=100)
-    changes = ["em.rounds=1", "evidence.kind=structure", "encoders.propagation={dimension=256, paths=256}"]
+    changes = ["em.rounds=1", "evidence.kind=structure", "encoders.propagation={dimension=128, paths=128}"]
     found = emea.align(task, load("fast", assignments=[*changes, f"similarity.bounded={limit}"])).alignment
     keys = (pair_keys(links.source, links.target, len(task.target.entities)) for links in (found, reference.open()))
     return int(torch.isin(*keys).sum())

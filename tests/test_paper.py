@@ -150,7 +150,7 @@ def test_the_encoder_is_given_all_seeds_and_the_labels_and_no_more(seeds: int, m
         return fit(self, pairs, generator, report)
 
     monkeypatch.setattr(RREA, "fit", watched)
-    found = run(task)
+    found = run(task, "em.rounds=3")
     assert len(given) == len(found) > 1
     labelled = [[], *(pairs_of(each.state.labels) for each in found[:-1])]
     assert given == [pairs_of(task.seeds) + each for each in labelled]

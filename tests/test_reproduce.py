@@ -327,6 +327,7 @@ def test_a_second_call_measures_nothing_and_writes_the_same_bytes(
     assert [path.read_bytes() for path in paths] == before
 
 
+@pytest.mark.slow
 def test_an_item_measures_only_what_others_have_not(command: Command, tmp_path: Path, runs: list[Settings]) -> None:
     command("fig5", out=tmp_path, splits="0")
     assert [(one.em.rounds, one.em.encoder, one.em.labels) for one in runs] == [

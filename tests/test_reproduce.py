@@ -49,6 +49,11 @@ WITH_FIGURES = {"fig4", "fig5", "fig6", "fig7", "appendix-a"}
 ONE_SPLIT = {"table2", "table3", "fig4", "fig6", "fig7", "questions"}  # of those that take long
 ONE_RATIO = {"fig4", "fig6", "fig7", "questions"}  # of those that take longest
 
+LONG = {"table3", "questions"}  # their pages are also made of kept runs, by `tests/test_scripts.py`
+every_item = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in items()]
+)
+
 Command = Callable[..., str]
 
 
@@ -144,7 +149,7 @@ def cell_of(folder: Path, name: str) -> dict[str, Any]:
 # --- the pages ---
 
 
-@pytest.mark.parametrize("name", items())
+@every_item
 def test_every_page_is_made_by_one_command(name: str, command: Command, results: Path) -> None:
     said = command(name)
     markdown = (results / f"{name}.md").read_text()
@@ -302,6 +307,7 @@ def test_times_are_told_for_each_machine(command: Command, known: Path) -> None:
 def test_one_page_shows_all_that_was_made(command: Command, results: Path) -> None:
     for name in ("fig5", "fig7", "table2"):
         command(name)
+    command("questions", "--minutes", "0")  # to which others lead
     links = re.findall(r"\]\(([^)]+)\)", (results / "overview.md").read_text())
     assert {"fig5.md", "fig5.svg", "fig7.md", "fig7-mr.svg", "fig7.svg", "table2.md"} <= {*links}
     assert {*links} == {path.name for path in results.glob("*.md")} - {"overview.md"} | {
@@ -312,7 +318,7 @@ def test_one_page_shows_all_that_was_made(command: Command, results: Path) -> No
 # --- cells are measured once ---
 
 
-@pytest.mark.parametrize("name", items())
+@every_item
 def test_a_second_call_measures_nothing_and_writes_the_same_bytes(
     name: str, command: Command, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_killed_at_a_random_moment(attempt: int, whole: tuple[dict[str, bytes], 
     assert not (folder / CHECKPOINT).exists()
 
 
+@pytest.mark.slow
 def test_interrupted_from_the_keyboard_says_how_to_go_on(files: Path, tmp_path: Path) -> None:
     # So many rounds that it cannot have ended before the signal arrives, however busy the machine is.
     command = [sys.executable, "-c", CODE, *asked(files, 100_000)]

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 import torch
 from small_tasks import graph_of, pairs_of, random_triples
-from tiny_encoders import MORE, PAIRS, TINY, build, every_encoder, fit, same
+from tiny_encoders import (
+    MORE,
+    PAIRS,
+    TINY,
+    build,
+    every_encoder,
+    every_encoder_in_both_modes,
+    every_encoder_in_turns,
+    fit,
+    same,
+)
 from torch import Tensor
 
 from emea import plugins
@@ -52,8 +62,7 @@ def whole(name: str, mode: str) -> Embeddings:
     return fit(build(name, mode=mode), MORE, 2)
 
 
-@every_encoder
-@pytest.mark.parametrize("mode", ["sup", "semi"])
+@every_encoder_in_both_modes
 def test_a_restored_encoder_goes_on_as_the_first_would(name: str, mode: str) -> None:
     first, second = build(name, mode=mode), build(name, mode=mode)
     fit(first, PAIRS, 1)
@@ -66,8 +75,7 @@ def test_a_restored_encoder_goes_on_as_the_first_would(name: str, mode: str) -> 
 PLACES = {"sup": [(0, 1), (0, 2), (0, 3), (0, 4)], "semi": [(0, 4), (1, 1), (1, 2), (1, 4), (2, 2)]}  # turn, epoch
 
 
-@every_encoder
-@pytest.mark.parametrize("mode", PLACES)
+@every_encoder_in_both_modes
 def test_a_fit_interrupted_again_and_again_ends_in_the_same_numbers(name: str, mode: str) -> None:
     kept = build(name, mode=mode)
     states = [stopped(kept, MORE, 2, *place) for place in PLACES[mode]]
@@ -80,7 +88,7 @@ def test_a_fit_interrupted_again_and_again_ends_in_the_same_numbers(name: str, m
     assert same(whole(name, mode), fit(again, MORE, 2))
 
 
-@every_encoder
+@every_encoder_in_turns
 def test_turns_are_of_the_first_fit(name: str) -> None:
     encoder, turns = build(name, mode="semi"), []
 
@@ -217,8 +225,7 @@ def test_dropout_of_nearly_all_is_possible() -> None:
 # --- reports and learning ---
 
 
-@every_encoder
-@pytest.mark.parametrize("mode", ["sup", "semi"])
+@every_encoder_in_both_modes
 def test_reports_say_how_far_a_fit_has_come(name: str, mode: str) -> None:
     encoder, reports = build(name, mode=mode), []
     fit(encoder, PAIRS, report=reports.append)

@@ -1,9 +1,11 @@
 """What all tests share."""
 
+import gc
 import importlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 import torch
+
+from emea import examples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,7 +25,13 @@ hypothesis.settings.load_profile("patient")
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
 
+gc.disable()  # until all tests are collected: of hundreds of modules that are imported nothing goes away
+
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 @pytest.fixture
@@ -39,6 +49,14 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def example_read_once() -> Iterator[None]:
+    """The graphs of the example are values: all tests may share them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(examples, "read_graph", cache(examples.read_graph))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -40,10 +40,15 @@ class Subject:
     run: Callable[[Path], object]  # given the folder of the files
 
 
+def subject_of(choice: random.Random) -> Subject:
+    """The one that a case breaks, its first choice."""
+    return choice.choice(subjects())
+
+
 def run_case(seed: int, folder: Path) -> str:
     """Break one file of a subject and read it; return the subject's name. Only an EmeaError is caught."""
     choice = random.Random(seed)
-    subject = choice.choice(subjects())
+    subject = subject_of(choice)
     broken = choice.choice(sorted(subject.files))
     for name, content in subject.files.items():
         path = folder / name

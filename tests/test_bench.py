@@ -86,6 +86,7 @@ def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
         bench.read_bench(tmp_path / "nothing.json")
 
 
+@pytest.mark.slow
 def test_whole_runs_show_how_time_and_memory_grow(tmp_path: Path) -> None:
     folder, file = write_benchmark(tmp_path / "tiny"), tmp_path / "grown.json"
     given = ["--ratio", "0.2", "--device", "cpu", "--out", str(file)]

@@ -30,7 +30,8 @@ from emea.runs.mapped import Mapped, write_tensors
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
-from test_run import GRAPHS, QUICK, SMALL, command
+from small_world import write_small_world
+from test_run import QUICK, SMALL, command
 
 CPU = torch.device("cpu")
 
@@ -49,7 +50,7 @@ def structural() -> emea.Result:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run by names and values, without seeds."""
     place = tmp_path_factory.mktemp("explained")
-    command("align", *GRAPHS, "--out", "run", *QUICK, folder=place)
+    command("align", *write_small_world(place), "--out", "run", *QUICK, folder=place)
     return place / "run"
 
 
@@ -142,7 +143,7 @@ def test_bars_add_up_where_entities_have_several_counterparts(cardinality: str) 
     bars = LoopBars(result.outcome.grounds)
     rows = list(zip(*map(list, _columns(result.alignment)), strict=True))
     assert rows
-    for source, target, confidence in rows[::5]:
+    for source, target, confidence in rows[::10]:
         assert bars.of(source, target).log_odds == pytest.approx(logit(confidence), abs=1e-6)
 
 
@@ -289,7 +290,8 @@ def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> N
 
 
 def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: Path) -> None:
-    command("align", *GRAPHS, "--out", "run", "--cardinality", "one-to-many", *QUICK, folder=tmp_path)
+    graphs = write_small_world(tmp_path)
+    command("align", *graphs, "--out", "run", "--cardinality", "one-to-many", *QUICK, folder=tmp_path)
     explainer = Explainer.open(tmp_path / "run")
     assert explainer.kept.grounds.judged is not None
     assert explainer.kept.grounds.judged.mirrored
@@ -430,7 +432,7 @@ def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:
 
 def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: emea.Result) -> None:
     explainer = Explainer.of(structural.outcome)
-    links = sorted(explainer.kept.confidence)[::7]
+    links = sorted(explainer.kept.confidence)[::14]
     run, sizes = Recomputed(explainer.loop, links), []
 
     def but(all_of: list[Triple], these: list[Triple]) -> list[Triple]:

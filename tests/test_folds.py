@@ -2,6 +2,7 @@
 their last say."""
 
 from dataclasses import replace
+from functools import cache
 from typing import ClassVar
 
 import pytest
@@ -22,6 +23,7 @@ from emea.settings import load
 
 FOLDS = 5
 SMALL = ["encoders.propagation.dimension=32", "encoders.propagation.paths=32", "similarity.candidates=10"]
+TO_THE_END = ["em.settled=0", "em.growth=0"]  # labels may settle before
 
 
 class Watched(Encoder[PluginSettings]):
@@ -48,9 +50,21 @@ class Watched(Encoder[PluginSettings]):
         pass
 
 
+@cache
+def small() -> Task:
+    """A random graph, a copy of most of it, and fifty seeds."""
+    draw = torch.Generator().manual_seed(0)
+    triples = torch.stack([torch.randint(high, (900,), generator=draw) for high in (200, 6, 200)], 1)
+    graphs = [
+        Graph.build([f"{side}{number:03}" for number in range(200)], list("pqrstu"), part)
+        for side, part in (("a", triples), ("b", triples[:800]))
+    ]
+    return Task(*graphs, Links.build(torch.arange(50), torch.arange(50)), benchmark=True)
+
+
 def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int, *more: str) -> list[set[int]]:
     """Which seeds each round was not shown."""
-    task = read_example("world")[0]
+    task = small()
     monkeypatch.setattr(Watched, "shown", [])
     monkeypatch.setattr(Watched, "since", since)
     encoder = f"em.encoder={Watched.__module__}:Watched"
@@ -62,7 +76,7 @@ def hidden_seeds(monkeypatch: pytest.MonkeyPatch, rounds: int, since: int, *more
 
 
 def test_an_encoder_that_forgets_is_shown_another_fold_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    *hidden, last = hidden_seeds(monkeypatch, rounds=3, since=99)
+    *hidden, last = hidden_seeds(monkeypatch, 3, 99, *TO_THE_END)
     assert len(hidden) == 3
     assert all(len(fold) == 10 for fold in hidden)
     assert not (hidden[0] & hidden[1] | hidden[1] & hidden[2] | hidden[0] & hidden[2])
@@ -70,7 +84,7 @@ def test_an_encoder_that_forgets_is_shown_another_fold_each_round(monkeypatch: p
 
 
 def test_from_one_that_remembers_the_same_stay_hidden_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    *hidden, last = hidden_seeds(monkeypatch, rounds=4, since=2)
+    *hidden, last = hidden_seeds(monkeypatch, 4, 2, *TO_THE_END)
     assert not hidden[0] & hidden[1], "it has forgotten the first round"
     assert hidden[1] == hidden[2] == hidden[3]
     assert not last
@@ -115,16 +129,17 @@ def test_rounds_end_where_nothing_is_found() -> None:
 
 
 def test_no_link_of_a_seeds_entity_is_found_where_the_loop_ends_early() -> None:
-    task = read_example("world")[0]
+    task = small()
     result = emea.align(task, load(assignments=[*SMALL, "em.settled=1.0"]))
     assert result.last is not None
     assert result.last.number < 6
+    assert len(result.alignment) > 50
     assert not torch.isin(result.alignment.source, task.seeds.source).any()
     assert not torch.isin(result.alignment.target, task.seeds.target).any()
 
 
 def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    hidden = hidden_seeds(monkeypatch, rounds=4, since=1)
+    hidden = hidden_seeds(monkeypatch, 4, 1, *TO_THE_END)
     for fold, pairs in zip(hidden, Watched.shown, strict=True):
         assert not fold & set(pairs.source.tolist())
 

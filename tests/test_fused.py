@@ -49,11 +49,11 @@ def test_products(width: int) -> None:
 @pytest.mark.parametrize("width", [1, 7, 100, 128, 300])
 @pytest.mark.parametrize("turned", [False, True])
 def test_weighted_sum(width: int, turned: bool) -> None:
-    places = pattern(20, 30, 400, width)
+    places = pattern(20, 30, 250, width)
     assert bool(places.parts.whole.any())
     assert len(places.parts.split)
     places = places.transposed if turned else places
-    values, features = normal(400), normal(places.shape[1], width, seed=1)
+    values, features = normal(250), normal(places.shape[1], width, seed=1)
     found, expected = weighted_sum(places, values, features), plain_sum(places, values, features)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
     empty = Pattern(places.row[:0], places.column[:0], places.shape)
@@ -97,12 +97,12 @@ def drawn_features(entities: int, bundles: int, width: int, steep: float, vector
 
 @pytest.mark.parametrize(("width", "steep", "vectors"), [(4, 0.3, 1), (4, 5.0, 2), (100, 0.3, 2), (100, 5.0, 1)])
 def test_reflected_sum_and_its_gradients(width: int, steep: float, vectors: int) -> None:
-    places = reflections(30, 40, 500)
+    places = reflections(16, 10, 200)
     for parts in (places.edges.parts, places.edges.transposed.parts, places.turned.transposed.parts):
         assert bool(parts.whole.any())
         assert len(parts.split)
-    total = check_reflected_sum(places, drawn_features(30, 40, width, steep, vectors))
-    still = torch.bincount(places.edges.row, minlength=30) == 0
+    total = check_reflected_sum(places, drawn_features(16, 10, width, steep, vectors))
+    still = torch.bincount(places.edges.row, minlength=16) == 0
     assert bool(still.any())
     assert not bool(total[still].any())
 
@@ -115,7 +115,7 @@ def test_reflected_sum_of_an_entity_with_very_many_edges() -> None:
 
 
 def test_reflected_sum_of_features_that_are_not_contiguous() -> None:
-    places, given = reflections(30, 40, 500), drawn_features(30, 40, 8, 1.0)
+    places, given = reflections(16, 10, 200), drawn_features(16, 10, 8, 1.0)
     apart = [torch.stack([each, each], -1)[..., 0] for each in given]
     assert not apart[0].is_contiguous()
     torch.testing.assert_close(reflected_sum(places, *apart), reflected_sum(places, *given))
@@ -128,8 +128,8 @@ def test_reflected_sum_without_edges() -> None:
 
 
 def test_edges_in_no_order_are_summed_all_the_same() -> None:
-    places, given = reflections(30, 40, 500), drawn_features(30, 40, 8, 1.0)
-    order = torch.randperm(500, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    places, given = reflections(16, 10, 200), drawn_features(16, 10, 8, 1.0)
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(0)).to(DEVICE)
     edges, turned = places.edges, places.turned
     mixed = Reflections(
         Pattern(edges.row[order], edges.column[order], edges.shape),

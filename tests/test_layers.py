@@ -1,6 +1,7 @@
 """Imports point down only, neighbours do not import each other, files stay short, and the reference stays sealed."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines
 PLUGINS = {"encoders", "rules", "baselines", "formats", "reproduce"}  # one a file, which do not import each other
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Dotted name below `emea` → file."""
     found = {}
@@ -45,15 +47,17 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The modules of the package that a file names in its imports, wherever they stand."""
     known = modules()
     names = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -100,7 +104,7 @@ def test_no_circle_within_a_folder(folder: str) -> None:
 def test_files_and_functions_are_short(module: str) -> None:
     path = modules()[module]
     assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST_FILE, path
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= LONGEST_FUNCTION, f"{path}:{node.lineno} {node.name} has {lines} lines"
@@ -118,10 +122,9 @@ def closure(module: str) -> set[str]:
 
 def identifiers(path: Path) -> set[str]:
     """All names and attributes used in a file, texts and comments aside."""
-    tree = parsed(path)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in nodes(path) if isinstance(node, ast.Name)}
+    names |= {alias.name for node in nodes(path) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return names | {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
 
 
 def test_nothing_that_the_loop_imports_names_the_reference() -> None:
@@ -132,7 +135,7 @@ def test_nothing_that_the_loop_imports_names_the_reference() -> None:
 def test_only_evaluation_opens_a_reference() -> None:
     openers = set()
     for name, path in modules().items():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "open"
             if is_call and not node.args and not node.keywords:  # files are opened with a mode
                 openers.add(name)

@@ -17,7 +17,8 @@ from emea.review.tables import Ranked
 from emea.runs import results
 from emea.runs.finished import evaluate_run
 from emea.runs.results import CANDIDATE_SCHEMA, write_candidates
-from test_run import GRAPHS, QUICK, WORLD, command
+from test_run import QUICK, command
+from towns import write_towns
 
 TABLES = ("candidates", "unlinked")
 
@@ -26,10 +27,11 @@ TABLES = ("candidates", "unlinked")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run twice, in the folders `plain` and `packed`; and true pairs."""
     folder = tmp_path_factory.mktemp("runs")
-    rows = (WORLD / "links.tsv").read_text().splitlines()
-    (folder / "seeds.tsv").write_text("\n".join([rows[0], *rows[1::10]]) + "\n")
-    (folder / "truth.tsv").write_text("\n".join(rows) + "\n")
-    given = ["align", *GRAPHS, "--seeds", "seeds.tsv", "--evidence", "structure", *QUICK]
+    graphs = map(str, write_towns(folder))
+    rows = [f"http://source.example/Place/{town}\thttp://target.example/Town/{2 * town}\n" for town in range(100)]
+    (folder / "seeds.tsv").write_text("".join(rows[::3]))
+    (folder / "truth.tsv").write_text("".join(rows))
+    given = ["align", *graphs, "--seeds", "seeds.tsv", "--evidence", "structure", *QUICK]
     command(*given, "--out", "plain", folder=folder)
     done = command(*given, "--out", "packed", "--format", "parquet", "--format", "sssom", folder=folder)
     assert "candidates.parquet" in done.stdout

@@ -339,8 +339,9 @@ def test_a_mistake_is_explained_in_a_sentence(mistake: str) -> None:
 
 def test_libraries_are_loaded_only_for_their_own_data() -> None:
     program = (
-        "import sys, emea; graph = emea.graph({'id': ['a', 'b'], 'name': ['A', 'B']}); emea.read(graph, graph)\n"
-        "print([name for name in ('polars', 'rdflib', 'networkx') if name in sys.modules])"
+        "import sys, emea, emea.cli, emea.engine, emea.method.em, emea.runs.run\n"
+        "graph = emea.graph({'id': ['a', 'b'], 'name': ['A', 'B']}); emea.read(graph, graph)\n"
+        "print([name for name in ('polars', 'rdflib', 'networkx', 'numba', 'ray') if name in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "[]"  # pandas is loaded by pyarrow

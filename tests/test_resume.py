@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,13 +65,22 @@ def interrupted(task: Task, folder: Path, after: int) -> None:
         run(prepared, settings, folder, inputs=inputs, observers=Observers(stop))
 
 
+@pytest.fixture
+def first(task: Task, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that stopped after its first round, which tests share, in a folder of its own."""
+    made = tmp_path_factory.getbasetemp() / "stopped"
+    if not made.exists():
+        interrupted(task, made, after=0)
+    return shutil.copytree(made, tmp_path / "run")
+
+
 def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", CODE, *arguments], cwd=folder, stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], float, Path]:
-    """The results of a run of many short rounds that nobody disturbs, how long these take, and its settings."""
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two graphs and seeds."""
     folder = tmp_path_factory.mktemp("whole")
     draw = random.Random(0)
     edges = [(draw.randrange(150), draw.randrange(4), draw.randrange(150)) for _ in range(500)]
@@ -79,18 +89,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], f
         (folder / f"{side}.tsv").write_text("\n".join(rows) + "\n")
     pairs = [f"urn:source:e{number}\turn:target:e{number}" for number in sorted({head for head, _, _ in edges})]
     (folder / "seeds.tsv").write_text("\n".join(pairs[:30]) + "\n")
-    arguments = [
-        "align",
-        "source.tsv",
-        "target.tsv",
-        "--seeds",
-        "seeds.tsv",
-        "--set",
-        "em.rounds=12",
-        "--device",
-        "cpu",
-    ]
-    assert started(folder, *arguments, "--out", "run", "--quiet").wait() == 0
+    return folder
+
+
+def asked(files: Path, rounds: int) -> list[str]:
+    graphs = [str(files / f"{side}.tsv") for side in ("source", "target")]
+    seeds = str(files / "seeds.tsv")
+    return ["align", *graphs, "--seeds", seeds, "--set", f"em.rounds={rounds}", "--device", "cpu", "--out", "run"]
+
+
+@pytest.fixture(scope="module")
+def whole(files: Path) -> tuple[dict[str, bytes], float, Path]:
+    """The results of a run of many short rounds that nobody disturbs, how long these take, and its settings."""
+    folder = files
+    assert started(folder, *asked(files, 12), "--quiet").wait() == 0
     with (folder / "run" / "timings.jsonl").open() as file:
         seconds = sum(json.loads(line)["seconds"] for line in file)
     return {name: (folder / "run" / name).read_bytes() for name in RESULTS}, seconds, folder / "run" / "settings.toml"
@@ -114,12 +126,10 @@ def test_killed_at_a_random_moment(attempt: int, whole: tuple[dict[str, bytes], 
     assert not (folder / CHECKPOINT).exists()
 
 
-def test_interrupted_from_the_keyboard_says_how_to_go_on(
-    whole: tuple[dict[str, bytes], float, Path], tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_interrupted_from_the_keyboard_says_how_to_go_on(files: Path, tmp_path: Path) -> None:
     # So many rounds that it cannot have ended before the signal arrives, however busy the machine is.
-    arguments = ["align", "--config", str(whole[2]), "--out", "run", "--set", "em.rounds=100000"]
-    command = [sys.executable, "-c", CODE, *arguments]
+    command = [sys.executable, "-c", CODE, *asked(files, 100_000)]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -193,11 +203,13 @@ def test_a_run_that_ends_while_its_resumption_reads_is_kept(case: Case, tmp_path
     case.interrupt("run")
     read = Inputs.read
 
-    def meanwhile(inputs: Inputs, cardinality: str) -> object:
-        assert started(tmp_path, "align", "--resume", "--out", "run", "--quiet").wait() == 0
-        return read(inputs, cardinality)
-
     with case.monkeypatch.context() as patched:
+
+        def meanwhile(inputs: Inputs, cardinality: str) -> object:
+            patched.setattr(Inputs, "read", read)
+            case.command("align", "--resume", "--out", "run", "--quiet")
+            return read(inputs, cardinality)
+
         patched.setattr(Inputs, "read", meanwhile)
         assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
     assert finished(tmp_path / "run")
@@ -238,39 +250,36 @@ def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:
     assert len(list((tmp_path / "run").glob("*.safetensors"))) == 1
 
 
-def test_a_truncated_or_altered_checkpoint_is_noticed_and_named(task: Task, tmp_path: Path) -> None:
-    interrupted(task, tmp_path / "run", after=0)
-    path = tmp_path / "run" / CHECKPOINT
+def test_a_truncated_or_altered_checkpoint_is_noticed_and_named(task: Task, first: Path) -> None:
+    path = first / CHECKPOINT
     content = path.read_bytes()
     draw = random.Random(0)
     for _ in range(40):
         place = draw.randrange(len(content))
         path.write_bytes(content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :])
         with pytest.raises(InputError, match=CHECKPOINT):
-            Checkpoint.read(tmp_path / "run", task)
+            Checkpoint.read(first, task)
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
         with pytest.raises(InputError, match=CHECKPOINT):
-            Checkpoint.read(tmp_path / "run", task)
+            Checkpoint.read(first, task)
     path.write_bytes(content)
-    assert Checkpoint.read(tmp_path / "run", task) is not None
+    assert Checkpoint.read(first, task) is not None
 
 
-def test_numbers_that_are_none_are_refused(task: Task, tmp_path: Path) -> None:
-    interrupted(task, tmp_path / "run", after=0)
-    saved = Checkpoint.read(tmp_path / "run", task)
+def test_numbers_that_are_none_are_refused(task: Task, first: Path) -> None:
+    saved = Checkpoint.read(first, task)
     assert saved is not None
     saved.state.labels.weight[0] = torch.nan
-    saved.write(tmp_path / "run", task)
+    saved.write(first, task)
     with pytest.raises(InputError, match="invalid numbers"):
-        Checkpoint.read(tmp_path / "run", task)
+        Checkpoint.read(first, task)
 
 
-def test_a_checkpoint_of_other_seeds_is_refused(task: Task, tmp_path: Path) -> None:
-    interrupted(task, tmp_path / "run", after=0)
+def test_a_checkpoint_of_other_seeds_is_refused(task: Task, first: Path) -> None:
     fewer = Task(task.source, task.target, task.seeds[:10], Links.empty())
     with pytest.raises(InputError, match="other graphs or seeds"):
-        Checkpoint.read(tmp_path / "run", fewer)
+        Checkpoint.read(first, fewer)
 
 
 def test_a_file_without_a_record_is_refused(task: Task, tmp_path: Path) -> None:
@@ -281,17 +290,16 @@ def test_a_file_without_a_record_is_refused(task: Task, tmp_path: Path) -> None:
         Checkpoint.read(tmp_path, task)
 
 
-def test_a_full_disk_leaves_the_last_checkpoint(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupted(task, tmp_path / "run", after=0)
-    saved = Checkpoint.read(tmp_path / "run", task)
+def test_a_full_disk_leaves_the_last_checkpoint(task: Task, first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = Checkpoint.read(first, task)
     assert saved is not None
-    before = (tmp_path / "run" / CHECKPOINT).read_bytes()
+    before = (first / CHECKPOINT).read_bytes()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises((OSError, InputError), match="No space left"):
-        saved.write(tmp_path / "run", task)
-    assert (tmp_path / "run" / CHECKPOINT).read_bytes() == before
-    assert not list((tmp_path / "run").glob(".*.part"))
+        saved.write(first, task)
+    assert (first / CHECKPOINT).read_bytes() == before
+    assert not list((first).glob(".*.part"))

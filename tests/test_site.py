@@ -13,6 +13,7 @@ REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
     """mkdocs checks pages, anchors and the menu."""
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]

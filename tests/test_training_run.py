@@ -53,10 +53,12 @@ def emea_align(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
     return int(ended.value.code or 0)
 
 
-@pytest.mark.parametrize(("number", "epoch"), [(0, 5), (1, 3), (2, 4)])
+PLACES = [(0, 5), (1, 3), (2, 4)]  # round, and epoch of its fit
+
+
 @pytest.mark.parametrize("mode", ["sup", "semi"])
 def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
-    mode: str, number: int, epoch: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    mode: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(emea.encoders._training, "REPORT", 0.0)
     monkeypatch.setattr(emea.runs.run, "CHECKPOINT_SECONDS", 0.0)
@@ -68,19 +70,29 @@ def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
     for place in (whole, broken):
         place.mkdir()
     run(task, settings, whole, inputs=inputs)
-
-    def stop(fitting: Fitting) -> None:
-        last_turn = mode == "sup" or number > 0 or fitting.progress.turn == 1  # turns are of the first fit
-        if fitting.round == number and last_turn and fitting.progress.epoch == epoch:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(task, settings, broken, inputs=inputs, observers=Observers(fit=stop))
     seen: list[int] = []
-    watch = Observers(fit=lambda fitting: seen.append(fitting.progress.epoch))
-    run(task, settings, broken, inputs=inputs, resume=True, observers=watch)
-    assert all((whole / name).read_bytes() == (broken / name).read_bytes() for name in RESULTS)
+    for number, epoch in PLACES:
+
+        def stop(fitting: Fitting, number: int = number, epoch: int = epoch) -> None:
+            seen.append(fitting.progress.epoch)
+            last_turn = mode == "sup" or number > 0 or fitting.progress.turn == 1  # turns are of the first fit
+            if fitting.round == number and last_turn and fitting.progress.epoch == epoch:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(task, settings, broken, inputs=inputs, resume=number > 0, observers=Observers(fit=stop))
+        assert number == 0 or seen[0] != 1, "it began the fit anew"
+        seen.clear()
+    run(
+        task,
+        settings,
+        broken,
+        inputs=inputs,
+        resume=True,
+        observers=Observers(fit=lambda each: seen.append(each.progress.epoch)),
+    )
     assert seen[0] != 1, "it began the fit anew"
+    assert all((whole / name).read_bytes() == (broken / name).read_bytes() for name in RESULTS)
 
 
 def test_training_says_how_far_it_is(

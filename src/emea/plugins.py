@@ -42,10 +42,11 @@ def names(kind: str) -> list[str]:
     return [*built_in(kind), *announced(kind)]
 
 
-def built_in(kind: str) -> list[str]:
+@cache
+def built_in(kind: str) -> tuple[str, ...]:
     """The files of a kind in the package, sorted."""
     modules = pkgutil.iter_modules([str(PACKAGE / kind)])
-    return sorted(module.name for module in modules if not module.name.startswith("_"))
+    return tuple(sorted(module.name for module in modules if not module.name.startswith("_")))
 
 
 @cache

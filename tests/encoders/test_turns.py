@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from small_tasks import CPU, graph_of, pairs_of, random_triples
-from tiny_encoders import PAIRS, build, every_encoder, fit
+from tiny_encoders import PAIRS, build, every_encoder_in_turns, fit
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -71,7 +71,7 @@ def rows(links: Links) -> list[tuple[int, int]]:
     return list(zip(links.source.tolist(), links.target.tolist(), strict=True))
 
 
-@every_encoder
+@every_encoder_in_turns
 def test_mutually_nearest_entities_join_turn_by_turn(name: str) -> None:
     encoder = build(name, mode="semi", epochs=25)
     ends = turns(encoder, PAIRS)

@@ -1,5 +1,6 @@
 """Every trained encoder in its smallest, and a task on which two fits of it differ where they can."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ TINY: dict[str, dict[str, Any]] = {
     "iptranse": {"dimension": 6, "near": 4, "refresh": 3, "batch": 40, "path_count": 1, "negatives": 2},
     "gcn_align": {"dimension": 6, "refresh": 3, "negatives": 2},
     "mraea": {"dimension": 5},
-    "psr": {"dimension": 6, "batch": 3},
+    "psr": {"dimension": 6, "batch": 6},
     "mugnn": {"dimension": 6, "negatives": 3, "refresh": 3, "triples": 40},
     "rsn": {"dimension": 5, "hops": 2, "walks": 1, "batch": 300, "negatives": 3},
     "bootea": {
@@ -44,7 +45,25 @@ TASK = Task(
 PAIRS = pairs_of([(number, number, 1.0) for number in range(0, 14, 2)])
 MORE = PAIRS + pairs_of([(1, 1, 0.9), (3, 5, 0.4)])
 
+OWN_TURNS = {"rrea", "iptranse", "bootea"}  # a plain one, one that weighs what it finds, and one that labels anew
+
+
+def quick_if(chosen: bool) -> Sequence[pytest.MarkDecorator]:
+    return () if chosen else (pytest.mark.slow,)
+
+
 every_encoder = pytest.mark.parametrize("name", TINY)
+every_encoder_in_turns = pytest.mark.parametrize(  # which all encoders have in common
+    "name", [pytest.param(name, marks=quick_if(name in OWN_TURNS)) for name in TINY]
+)
+every_encoder_in_both_modes = pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        pytest.param(name, mode, marks=quick_if(mode == "sup" or name in OWN_TURNS))
+        for mode in ("sup", "semi")
+        for name in TINY
+    ],
+)
 
 
 def build(name: str, task: Task = TASK, **settings: Any) -> TrainedEncoder[Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -38,7 +38,16 @@ def cluster() -> Iterator[Cluster]:
     ray.shutdown()
 
 
-@pytest.fixture(params=["local", "ray"])
+ON_A_CLUSTER = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # two on two cores wait for each other
+
+
+def on_a_cluster(test: Callable[..., None]) -> Callable[..., None]:
+    for mark in ON_A_CLUSTER:
+        test = mark(test)
+    return test
+
+
+@pytest.fixture(params=["local", pytest.param("ray", marks=ON_A_CLUSTER)])
 def engine(request: pytest.FixtureRequest) -> Engine:
     return LOCAL if request.param == "local" else request.getfixturevalue("cluster")
 
@@ -99,6 +108,7 @@ def echoed(value: Any) -> Any:
     return value
 
 
+@on_a_cluster
 @pytest.mark.parametrize(
     "tensor",
     [
@@ -116,6 +126,7 @@ def test_tensors_travel_with_every_bit(cluster: Cluster, tensor: Tensor) -> None
     assert torch.equal(there, tensor)
 
 
+@on_a_cluster
 def test_sparse_matrices_and_values_of_this_package_travel(cluster: Cluster) -> None:
     matrix = sparse(torch.tensor([0, 2]), torch.tensor([1, 0]), torch.tensor([0.5, 2.0]), (3, 2))
     links = Links.build(torch.tensor([1]), torch.tensor([2]))
@@ -141,6 +152,7 @@ def test_values_move_to_a_device_with_all_they_hold() -> None:
     assert _bytes(value) == 4 * 2 + 4 * 3
 
 
+@on_a_cluster
 def test_a_run_on_a_cluster_finds_the_same_with_the_same_confidence(cluster: Cluster) -> None:
     task = read_example("world")[0]
     here = load(evidence={"kind": "all"}, em={"rounds": 2})
@@ -152,6 +164,7 @@ def test_a_run_on_a_cluster_finds_the_same_with_the_same_confidence(cluster: Clu
     assert sum(each["tasks"] for each in cluster.record()["work"].values()) > 0
 
 
+@on_a_cluster
 def test_encoders_that_know_nothing_of_engines_work_on_one(cluster: Cluster) -> None:
     assert cluster.record()["kind"] == "ray"
     task = replace(read_example("world")[0])
@@ -182,21 +195,12 @@ def test_an_engine_that_there_is_not() -> None:
         require("spark")
 
 
-def test_without_the_extra_ray_is_not_imported_and_asked_for() -> None:
-    code = """
-import sys, importlib.util
-import emea, emea.cli, emea.runs.run, emea.engine
-assert "ray" not in sys.modules
-sys.modules["ray"] = None
-find = importlib.util.find_spec
-emea.engine.find_spec = lambda name: None if name == "ray" else find(name)
-try:
-    emea.engine.require("ray")
-except emea.engine.EngineError as error:
-    print(error)
-"""
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "the engine ray is not installed: pip install 'emea[ray]'\n"
+def test_without_the_extra_ray_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tests/test_python.py` sees that the package does not import it."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr("emea.engine.find_spec", lambda name: None if name == "ray" else find_spec(name))
+    with pytest.raises(EngineError, match=r"^the engine ray is not installed: pip install 'emea\[ray\]'$"):
+        require("ray")
 
 
 def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,6 +216,7 @@ SEARCH = """async (word) => {
 }"""
 
 
+@pytest.mark.slow
 def test_fifty_thousand_links(opened: Open, made: Callable[..., Path]) -> None:
     links = rows(50_000)
     path = made(links)

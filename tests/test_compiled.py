@@ -12,11 +12,14 @@ from torch import Tensor
 import emea
 from emea.candidates import bounded, search
 from emea.candidates.marks import KEPT, Holders
-from emea.data import Graph
+from emea.data import Graph, Links
 from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn, sketches
+from emea.kernels.compiled import arrays, meeting
 from emea.kernels.joins import Edges
 from emea.kernels.messages import Pattern, plain_product
 from emea.kernels.segments import segment_rank, segment_top
+from emea.rules import _supports
+from emea.rules._supports import Evidence, Sides
 from emea.settings import load
 
 
@@ -32,8 +35,9 @@ def units(count: int, seed: int, axes: int = 32) -> Tensor:
 def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few pieces of work at a time, so that every loop is cut, in one thread and in several."""
     for name in ("ENTRIES", "QUERIES", "LISTS"):
-        monkeypatch.setattr(compiled, name, 7)
-    for module in (messages, segments, search):
+        monkeypatch.setattr(arrays, name, 7)
+    monkeypatch.setattr(meeting, "PAIRS", 7)
+    for module in (messages, segments, search, _supports):
         monkeypatch.setattr(module, "MANY_ROWS", 0)
     for module in (bunches, sketches):
         monkeypatch.setattr(module, "MANY_NUMBERS", 0)
@@ -147,6 +151,27 @@ def test_positions_of_pairs(kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) 
     assert torch.equal(search._positions(pairs, row, column), expected)
     monkeypatch.setattr(search, "compiled", lambda *_: None)
     assert torch.equal(search._positions(pairs, row, column), expected)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize("pairs", [0, 1, 60])
+def test_neighbours_that_meet(pairs: int, *, two_sided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides, none = [], torch.empty(0)
+    for size in (12, 14):
+        draw = drawn(size)
+        triples = torch.stack([torch.randint(most, (90,), generator=draw) for most in (size, 3, size)], 1)
+        graph = Graph.build([f"{number:02}" for number in range(size)], "abc", triples)
+        sides.append(Edges.build(graph, torch.device("cpu")))
+    graphs = Sides(*sides, none, none, two_sided=two_sided)
+    ends = [torch.randint(each.entities, (40 + pairs,), generator=drawn(5 + each.entities)) for each in sides]
+    evidence = Evidence.build(sides[0], Links.build(ends[0][:40], ends[1][:40]))
+    asked = ends[0][40:], ends[1][40:]
+    found = _supports._met(*asked, graphs, evidence)
+    monkeypatch.setattr(_supports, "compiled", lambda *_: None)
+    expected = _supports._met(*asked, graphs, evidence)
+    assert all(map(torch.equal, found, expected))
+    assert len(found[0]) > 3 * pairs - 3
 
 
 def test_other_devices_and_kinds_use_torch() -> None:

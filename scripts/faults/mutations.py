@@ -169,7 +169,7 @@ def _failing(tests: list[str]) -> list[str] | None:
     cache_of_tests = copy() / "tests-seen"
     shutil.rmtree(cache_of_tests, ignore_errors=True)
     line = [sys.executable, "-m", "pytest", "-x", "-n0", "-m", "not slow", "-o", f"cache_dir={cache_of_tests}", *tests]
-    line += [f"--{'deselect' if '::' in each else 'ignore'}={each}" for each in BROKEN]  # a file, if it cannot be loaded
+    line += [f"--{'deselect' if '::' in each else 'ignore'}={each}" for each in BROKEN]  # a test, or a whole file
     try:
         done = subprocess.run(line, cwd=copy(), env=environment, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

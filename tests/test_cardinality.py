@@ -81,6 +81,19 @@ def test_winners_are_better_than_all_they_compete_with(
     assert set(pairs_of(beliefs.candidates.source[rows], beliefs.candidates.target[rows])) == won
 
 
+def test_a_link_rules_out_what_competes_with_it_and_is_itself_taken() -> None:
+    even = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], 0.5)
+    pairs = beliefs_of(even, even).candidates
+    link = Links.build(torch.tensor([0]), torch.tensor([0]))
+    taken = {name: pairs[competition(name).taken(pairs, link)] for name in CARDINALITIES}
+    assert {name: pairs_of(found.source, found.target) for name, found in taken.items()} == {
+        "one-to-one": [(0, 0), (0, 1), (1, 0)],
+        "many-to-one": [(0, 0), (0, 1)],
+        "one-to-many": [(0, 0), (1, 0)],
+        "many-to-many": [(0, 0)],
+    }
+
+
 def test_duplicates_of_a_source_do_not_compete_for_their_target() -> None:
     pairs, odds = np.array([[0, 0], [1, 0], [1, 1], [2, 0]]), np.array([3.0, 2.0, 1.0, -2.0])
     z = np.exp(odds)

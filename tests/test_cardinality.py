@@ -322,6 +322,23 @@ def test_duplicates_are_noticed_and_the_option_is_named() -> None:
     assert warnings_of(crowd(300, most=(1, 1)).task) == []
 
 
+def test_one_value_under_two_attributes_does_not_make_duplicates() -> None:
+    """Two share a name with each target: namesakes, perhaps, however often they say it."""
+    names = [f"{name} {number}" for number, name in enumerate(("Anna", "Bert", "Cora") * 10)]
+    told = [(i, attribute, names[i // 2], "", "") for i in range(60) for attribute in (0, 1)]
+    graphs = [
+        Graph.build(
+            [f"{side}{i:02}" for i in range(count)],
+            [],
+            np.zeros((0, 3)),
+            attributes=["name", "label"],
+            literals=pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA),
+        )
+        for side, count, rows in (("a", 60, told), ("b", 30, [(i, 0, names[i], "", "") for i in range(30)]))
+    ]
+    assert warnings_of(Task(*graphs, Links.empty())) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["world", "fodors_zagats", "dblp_acm", "restaurants", "person1", "anatomy", "languages", "iaut_uat"]

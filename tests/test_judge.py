@@ -272,9 +272,7 @@ def slow_support(  # noqa: PLR0912 - as plain as can be
 @pytest.mark.parametrize("edges", [30, 90])  # with so many, neighbours often have several relations
 def test_support_equals_the_slow_one(edges: int) -> None:
     draw = np.random.default_rng(5)
-    graphs = [
-        np.unique(np.stack([draw.integers(0, most, edges) for most in (12, 2, 12)], 1), axis=0) for _ in range(2)
-    ]
+    graphs = [np.unique(np.stack([draw.integers(0, most, edges) for most in (12, 2, 12)], 1), axis=0) for _ in range(2)]
     first, second = (bare(12, graph, 2) for graph in graphs)
     pairs = np.unique(draw.integers(0, 12, (60, 2)), axis=0)
     probability = draw.random(len(pairs)) * (draw.random(len(pairs)) < 0.4)

@@ -85,6 +85,16 @@ def test_mutations_change_what_is_computed_and_nothing_else(script: Script) -> N
         assert ast.unparse(ast.fix_missing_locations(tree)) != ast.unparse(ast.parse(text))
 
 
+def test_a_mutation_is_shown_to_examples_and_to_the_tests_that_import_little_else(script: Script) -> None:
+    mutations = script("faults.mutations")
+    source = mutations.REPOSITORY / "src" / "emea"
+    assert mutations.covering(source / "runs" / "promise.py")[:2] == [
+        "src/emea/runs/promise.py",
+        "tests/test_decisions.py",
+    ]
+    assert "tests/test_values.py" in mutations.covering(source / "evidence" / "prepared.py")  # of 19 that import it
+
+
 @pytest.mark.parametrize(
     ("first", "second", "refused"),
     [("alone", "alone", True), ("alone", "shared", True), ("shared", "alone", True), ("shared", "shared", False)],

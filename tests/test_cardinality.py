@@ -81,6 +81,19 @@ def test_winners_are_better_than_all_they_compete_with(
     assert set(pairs_of(beliefs.candidates.source[rows], beliefs.candidates.target[rows])) == won
 
 
+def test_a_link_rules_out_what_competes_with_it_and_is_itself_taken() -> None:
+    even = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], 0.5)
+    pairs = beliefs_of(even, even).candidates
+    link = Links.build(torch.tensor([0]), torch.tensor([0]))
+    taken = {name: pairs[competition(name).taken(pairs, link)] for name in CARDINALITIES}
+    assert {name: pairs_of(found.source, found.target) for name, found in taken.items()} == {
+        "one-to-one": [(0, 0), (0, 1), (1, 0)],
+        "many-to-one": [(0, 0), (0, 1)],
+        "one-to-many": [(0, 0), (1, 0)],
+        "many-to-many": [(0, 0)],
+    }
+
+
 def test_duplicates_of_a_source_do_not_compete_for_their_target() -> None:
     pairs, odds = np.array([[0, 0], [1, 0], [1, 1], [2, 0]]), np.array([3.0, 2.0, 1.0, -2.0])
     z = np.exp(odds)
@@ -307,6 +320,23 @@ def test_duplicates_are_noticed_and_the_option_is_named() -> None:
     assert "--cardinality many-to-many" in warnings_of(crowd(300, most=(4, 4)).task, "many-to-one")[0]
     assert warnings_of(people.task, "many-to-one") == []
     assert warnings_of(crowd(300, most=(1, 1)).task) == []
+
+
+def test_one_value_under_two_attributes_does_not_make_duplicates() -> None:
+    """Two share a name with each target: namesakes, perhaps, however often they say it."""
+    names = [f"{name} {number}" for number, name in enumerate(("Anna", "Bert", "Cora") * 10)]
+    told = [(i, attribute, names[i // 2], "", "") for i in range(60) for attribute in (0, 1)]
+    graphs = [
+        Graph.build(
+            [f"{side}{i:02}" for i in range(count)],
+            [],
+            np.zeros((0, 3)),
+            attributes=["name", "label"],
+            literals=pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA),
+        )
+        for side, count, rows in (("a", 60, told), ("b", 30, [(i, 0, names[i], "", "") for i in range(30)]))
+    ]
+    assert warnings_of(Task(*graphs, Links.empty())) == []
 
 
 @pytest.mark.slow

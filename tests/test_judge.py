@@ -18,6 +18,7 @@ from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
 from emea.method.competition import Competition
 from emea.method.grounds import Steps
+from emea.method.judge import LONE
 from emea.method.mixture import competing
 from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
@@ -268,13 +269,11 @@ def slow_support(  # noqa: PLR0912 - as plain as can be
     return found
 
 
-def test_support_equals_the_slow_one() -> None:
+@pytest.mark.parametrize("edges", [30, 90])  # with so many, neighbours often have several relations
+def test_support_equals_the_slow_one(edges: int) -> None:
     draw = np.random.default_rng(5)
-    graphs = [
-        np.unique(np.stack([draw.integers(0, 12, 30), draw.integers(0, 2, 30), draw.integers(0, 12, 30)], 1), axis=0)
-        for _ in range(2)
-    ]
-    first, second = (bare(12, edges, 2) for edges in graphs)
+    graphs = [np.unique(np.stack([draw.integers(0, most, edges) for most in (12, 2, 12)], 1), axis=0) for _ in range(2)]
+    first, second = (bare(12, graph, 2) for graph in graphs)
     pairs = np.unique(draw.integers(0, 12, (60, 2)), axis=0)
     probability = draw.random(len(pairs)) * (draw.random(len(pairs)) < 0.4)
     level = Support(first, second, pairs).levels(probability)
@@ -284,6 +283,20 @@ def test_support_equals_the_slow_one() -> None:
     assert (expected > 0).any()
     assert level[known].tolist() == (len(SUPPORT) - np.searchsorted(SUPPORT, expected[known], side="right")).tolist()
     assert not expected[~known].any()
+
+
+def test_neighbours_can_make_a_link_surer_than_one_field_alone() -> None:
+    draw, count = random.Random(5), 80
+    names = ["".join(draw.choices("abcdefghijklmnop", k=8)) for _ in range(count)]
+    table = pa.table([*zip(*((i, 0, names[i], "", "") for i in range(count)), strict=True)], schema=LITERAL_SCHEMA)
+    edges = np.array([(i, 0, (7 * i + 3) % 40) for i in range(40)])  # the others have no neighbours
+    first, second = (
+        Graph.build([f"{side}{i:02}" for i in range(count)], ["knows"], edges, attributes=["name"], literals=table)
+        for side in "ab"
+    )
+    found = links_of(Task(first, second, Links.empty()))[0].alignment
+    related = found.source < 40
+    assert float(found.confidence[related].min()) > LONE >= float(found.confidence[~related].max())
 
 
 def test_kinds_with_a_namesake_are_not_linked_to_others() -> None:

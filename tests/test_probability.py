@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data import Candidates, Counterparts, Links
+from emea.kernels.joins import lookup
 from emea.kernels.segments import LOWEST
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
 from emea.settings import ProbabilitySettings
@@ -253,6 +254,29 @@ def test_what_none_is_worth_is_learned_from_pairs_that_all_have_a_counterpart() 
         assert float(believed.source_none[40:].mean()) > 0.6
         found.append(scale.none)
     assert found[0] <= found[1]
+
+
+def test_what_none_is_worth_is_the_minimum_of_the_loss_with_the_prior() -> None:
+    """Against a fine grid: Σ π·(1 − p)² + (1 − π)·(1 − m)², once for each side of a pair, and the prior."""
+    candidates, held_out = crowd(40, 40, 0.2)
+    chosen = ProbabilitySettings(sharpness=30.0, typical_none=-0.2, prior_pairs=1.0)
+    last, row = Scale.typical(chosen), lookup(candidates.keys(), held_out.keys(candidates.targets))
+    believed = counterparts(candidates, last, chosen)
+    held = [torch.bincount(own, minlength=80) > 0 for own in (candidates.source, candidates.target)]
+    nones = believed.source_none[held[0]].mean(), believed.target_none[held[1]].mean()
+    share = max(0.5, 1 - float(sum(nones)) / 2)
+
+    def loss(none: float) -> float:
+        found = counterparts(candidates, replace(last, none=none), chosen)
+        right = found.confidence[row]
+        sides = found.source_none[held_out.source], found.target_none[held_out.target]
+        missed = sum((side / (1 - right)).clamp(max=1.0) for side in sides) / 2
+        total = 2 * (share * (1 - right) ** 2 + (1 - share) * (1 - missed) ** 2).sum()
+        return float(total) + ((none + 0.2) / 0.1) ** 2
+
+    best = min((step / 500 - 0.4 for step in range(201)), key=loss)
+    assert -0.1 < best < -0.02  # the pairs have a say, and so has the prior
+    assert fit_scale(candidates, held_out, last, chosen).none == pytest.approx(best, abs=0.012)
 
 
 def test_few_pairs_leave_none_near_the_typical_and_a_given_one_stays() -> None:

@@ -126,3 +126,9 @@ def test_strings_that_share_nothing_are_not_joined() -> None:
         pairs, cosine = nearest_joined(left, right, 5)
         assert pairs.shape == (0, 2)
         assert cosine.shape == (0,)
+
+
+def test_strings_are_joined_with_the_nearest_of_either_side() -> None:
+    one, several = ["karamela"], ["karamelo", "karamel", "karamelas"]
+    assert nearest_joined(one, several, 1)[0].tolist() == [[0, 0], [0, 1], [0, 2]]
+    assert nearest_joined(several, one, 1)[0].tolist() == [[0, 0], [1, 0], [2, 0]]

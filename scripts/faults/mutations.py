@@ -1,7 +1,7 @@
 """Mutations of the source: small mistakes that tests must notice.
 
-Each changes one operator, constant, condition or returned value of a copy of the tree. The tests that import the
-module, or what imports it, are run until one fails; a change that none of them notices survives.
+Each changes one operator, constant, condition or returned value of a copy of the tree. The module's examples
+and the tests that import it, or what imports it, are run until one fails; a change that none of them notices survives.
 """
 
 from __future__ import annotations
@@ -108,18 +108,20 @@ def copy() -> Path:
 
 @cache
 def _texts() -> dict[str, str]:
-    """The tests by name, without those that start a cluster or a browser."""
+    """The tests by name, without those that start a cluster or a browser; those that import least come first."""
     paths = [path for path in sorted((REPOSITORY / "tests").rglob("test_*.py")) if path.parent.name != "engine"]
     paths = [path for path in paths if path.stem not in {"test_review_page", "test_widget"}]
-    return {str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8") for path in paths}
+    found = {str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8") for path in paths}
+    return dict(sorted(found.items(), key=lambda each: len(re.findall(r"^ *from emea\b", each[1], re.MULTILINE))))
 
 
 def covering(path: Path) -> list[str]:
-    """The tests of a module: those named after it, those that import it, and those of whole runs."""
+    """The tests of a module: its examples, those named after it, those that import it, and those of whole runs."""
+    examples = [str(path.relative_to(REPOSITORY))] if ">>> " in _sources()[path] else []
     by_name = [each for each in _texts() if each.endswith(f"test_{path.stem.strip('_')}.py")]
     users = [each for each in _sources() if _importing(path).search(_sources()[each])]
     importing = [each for one in (path, *users) for each, text in _texts().items() if _importing(one).search(text)]
-    return list(dict.fromkeys([*by_name, *importing, *GENERAL]))[:MOST]
+    return list(dict.fromkeys([*examples, *by_name, *importing, *GENERAL]))[:MOST]
 
 
 def _importing(path: Path) -> re.Pattern[str]:

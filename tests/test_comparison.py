@@ -79,6 +79,12 @@ def test_values_are_compared(first: str, second: str, least: float, most: float)
     assert similarity(second, first) == pytest.approx(similarity(first, second), abs=0.02)
 
 
+def test_a_single_word_is_enough_to_compare() -> None:
+    """Where all values of both graphs are made of it."""
+    alone = Similarity(Forms(["s anna"]), Forms(["s anna anna"]))(np.array([[0, 0]]))
+    assert float(alone[0]) == pytest.approx(similarity("s anna", "s anna anna"), abs=0.02)
+
+
 def plain_measured(first: str, second: str) -> float:
     """Similarity of two values that differ and are not both strings, one pair at a time."""
     kinds, one, other = {first[:2], second[:2]}, first[2:], second[2:]

@@ -44,6 +44,13 @@ def test_vocabulary_blank_nodes_synonym_nodes_and_deprecated_terms_are_not_linke
     linkable = {name for name, yes in zip(graph.entities.to_pylist(), found.linkable.tolist(), strict=True) if yes}
     assert linkable == {"http://x.org/Term", "http://x.org/heart", "http://x.org/track", "http://x.org/disc"}
     assert values(found, number(graph, "heart")) == {"s heart", "s cor", "n 300"}  # as its own
+    used = found.values.attribute[found.values.entity == number(graph, "heart")]
+    names = {found.values.attributes[place].as_py() for place in used.tolist()}
+    assert {"/".join(part.rpartition("/")[2] for part in name.split(" / ")) for name in names} == {
+        "rdf-schema#label",
+        "oboInOwl#hasRelatedSynonym/rdf-schema#label",
+        "part/weight",
+    }
     assert described(tmp_path, turtle, anonymous=True)[1].linkable.all()
 
 

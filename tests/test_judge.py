@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
 from emea.method.competition import Competition
 from emea.method.grounds import Steps
-from emea.method.judge import LONE
+from emea.method.judge import LONE, _proposed
 from emea.method.mixture import competing
 from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
@@ -128,6 +129,19 @@ def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links]) -
     assert shares[1] >= (1 + shares[0]) / 2  # half of what is missing is won
     alike = replace(told, exclusions=Links.empty(), checked=checked[right][:25])
     assert links_of(alike, matching__judge="false")[1]  # all decisions are alike: nothing to learn from
+
+
+def test_only_pairs_that_would_be_proposed_teach_how_often_proposals_are_right() -> None:
+    pairs = np.array([[0, 0], [0, 1], [1, 1], [2, 2], [3, 3], [3, 4]])
+    sure, decided = np.array([0.9, 0.2, 0.05, 0.8, 0.7, 0.3]), np.array([1, 0, 1, 0, np.nan, 1])
+    right, wrong = torch.tensor([[0, 0], [1, 1], [3, 4]]), torch.tensor([[2, 2]])  # 1 was found by hand
+    checked = Links(*torch.cat([right, wrong]).T, torch.tensor([1.0, 1.0, 1.0, 0.0]))
+    sample, given = (
+        SimpleNamespace(pairs=pairs, sizes=(4, 5), decided=decided),
+        SimpleNamespace(checked=checked, unmatched=Links.empty()),
+    )
+    row, answer = _proposed(sample, sure, given)  # 3 may have several counterparts, and its surest pair is open
+    assert dict(zip(map(tuple, pairs[row].tolist()), answer.tolist(), strict=True)) == {(0, 0): 1, (2, 2): 0}
 
 
 def twins() -> Task:

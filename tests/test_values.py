@@ -170,10 +170,11 @@ def test_near_strings_are_mutual_and_one_to_one() -> None:
 
 def test_values_that_are_not_what_they_say_are_counted_and_count_as_text() -> None:
     given = task(
-        [(0, 0, "soon", None), (1, 0, "x" * 70_000, None)], [(0, 0, "Soon!", None), (1, 0, "2001-13-01", None)]
+        [(0, 0, "soon", None), (1, 0, "x" * 70_000, None), (1, 0, "2001-12-01", None), (1, 0, "12", None)],
+        [(0, 0, "Soon!", None), (1, 0, "2001-13-01", None)],
     )
     xsd = "http://www.w3.org/2001/XMLSchema#"
-    kinds = [[f"{xsd}integer", ""], [f"{xsd}integer", f"{xsd}date"]]
+    kinds = [[f"{xsd}integer", "", f"{xsd}date", f"{xsd}integer"], [f"{xsd}integer", f"{xsd}date"]]
     graphs = [
         replace(side, literals=side.literals.set_column(3, "datatype", pa.array(own, pa.large_string())))
         for side, own in zip((given.source, given.target), kinds, strict=True)

@@ -28,7 +28,7 @@ SAME_MONTH, OTHER_YEAR, SAME_YEAR = 0.8, 0.72, 0.6  # other days of a month; the
 YEAR_OF_DAY = 0.95  # a day and its year
 NO_DATE = (np.nan, np.nan, np.nan)
 CONTAINED = 0.8  # at least, for strings of which one has all words of the other, if one of these is rare
-FEW = 4  # strings of both graphs that have a rare word
+FEW, RARE = 4, 0.02  # strings of both graphs that have a rare word, at most, and as a share of all
 LONG = 120  # characters: longer strings are texts, which say nothing about how rare a word is in names
 FAR = 0.35  # edit ratio up to which words are not compared
 
@@ -93,7 +93,7 @@ class Similarity:
         texts = self.texts
         fewer = texts.count[one] <= texts.count[other]
         short, long = np.where(fewer, one, other), np.where(fewer, other, one)
-        found: np.ndarray = texts.rarest[short] >= np.log1p(self.total / FEW)
+        found: np.ndarray = texts.rarest[short] >= np.log1p(max(self.total / FEW, 1 / RARE))
         found[found] = texts.contain(long[found], short[found])
         return found
 

@@ -75,11 +75,20 @@ def test_the_kind_is_the_narrowest_type_that_is_not_rare(tmp_path: Path) -> None
     ids=["scheme", "attribute"],
 )
 def test_without_types_schemes_or_an_attribute_with_few_values_name_kinds(tmp_path: Path, said: str) -> None:
-    graph, found = described(tmp_path, " ".join(said.format(side, i) for side in ("left", "right") for i in range(9)))
-    kinds = {side: {int(found.kind[number(graph, f"{side}{i}")]) for i in range(9)} for side in ("left", "right")}
+    graph, found = described(tmp_path, " ".join(said.format(side, i) for side in ("left", "right") for i in range(20)))
+    kinds = {side: {int(found.kind[number(graph, f"{side}{i}")]) for i in range(20)} for side in ("left", "right")}
     assert [len(each) for each in kinds.values()] == [1, 1]
     assert kinds["left"] != kinds["right"]
     assert all(-1 not in each for each in kinds.values())
+
+
+def test_an_attribute_with_few_holders_of_each_value_names_no_kinds(tmp_path: Path) -> None:
+    towns = " ".join(
+        f':t{town}h{i} :town "town {town}" ; :title "{town} no {i}" .' for town in range(25) for i in range(16)
+    )
+    _, found = described(tmp_path, towns)
+    assert (found.kind == -1).all()
+    assert found.naming_kinds == -1
 
 
 def test_a_restriction_leads_to_its_filler(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def mistakes() -> dict[str, tuple[Callable[[], Any], str]]:
         "unknown example": (lambda: emea.read_example("moon"), "found the example 'moon', expected world"),
         "number as target": (lambda: emea.read(OURS, 42), f"target: found 42, {tables}"),
         "unknown seed": (lambda: emea.read(OURS, THEIRS, [(11, "x9")]), "seeds"),
-        "seed twice": (lambda: emea.read(OURS, THEIRS, [(11, "c7"), (11, "c6")]), "expected at most one counterpart"),
+        "seed twice": (lambda: emea.read(OURS, THEIRS, [(11, "c7"), (11, "c6")]), "; cardinality=one-to-many"),
         "half a seed": (lambda: emea.read(OURS, THEIRS, [(11, None)]), "seeds, pair 1: found an empty name"),
         "seeds in a row": (lambda: emea.read(OURS, THEIRS, [11, 12]), "seeds, pair 1: found 11, expected (source,"),
         "number as seeds": (lambda: emea.read(OURS, THEIRS, 5), "seeds: found 5, expected a file"),

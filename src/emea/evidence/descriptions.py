@@ -28,7 +28,9 @@ LATITUDE = re.compile(r"(?i)(^|[^a-z])lat(itude)?$")
 LONGITUDE = re.compile(r"(?i)(^|[^a-z])(lon|long|lng|longitude)$")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes that hold names
-FEW_KINDS, LEAST_HOLDERS = 30, 5  # an attribute with at most so many strings, held by so many each, names kinds
+# An attribute with at most so many strings, held by so many each, and on average by so many, names kinds: each kind is
+# judged by its own pairs, and a few rows of each town are too few.
+FEW_KINDS, LEAST_HOLDERS, MEAN_HOLDERS = 30, 5, 20
 MOST_BORROWED = 16  # neighbours by one relation whose strings an entity without any is known by
 SMALLEST_KIND = 0.01  # share of the entities: kinds held by fewer are replaced by a wider one
 
@@ -187,8 +189,8 @@ def _kinds(
     for attribute in range(len(values.attributes)):
         rows = np.flatnonzero(values.attribute == attribute)
         forms, count = np.unique(values.value[rows], return_counts=True)
-        few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and len(rows) >= linkable.sum() / 2
-        if few and all(values.forms[form].startswith(STRING) for form in forms):
+        few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and count.mean() >= MEAN_HOLDERS
+        if few and len(rows) >= linkable.sum() / 2 and all(values.forms[form].startswith(STRING) for form in forms):
             kind[values.entity[rows]] = np.searchsorted(forms, values.value[rows])
             return kind, tuple(values.forms[form].removeprefix(STRING) for form in forms), attribute
     return kind, (), -1

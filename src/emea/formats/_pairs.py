@@ -265,4 +265,5 @@ def _refuse_two_counterparts(
         raise InputError(
             f"{place(pairs, second, path)}: found '{pairs[column][second]}' paired with '{pairs[other][second]}', "
             f"and earlier with '{pairs[other][first]}' ({place(pairs, first, path)}), expected at most one counterpart"
+            f"; --cardinality {'one-to-many' if column == 'source' else 'many-to-one'} or many-to-many allows several"
         )

@@ -159,9 +159,7 @@ def _rows(path: Path) -> Iterator[Decision]:
         if not word:
             continue
         if word not in WORDS:
-            raise InputError(
-                f"{path}, line {number}: found the decision '{word}', expected one of {', '.join(VERDICTS)}"
-            )
+            raise InputError(f"{path}, line {number}: found the decision '{word}', expected one of {', '.join(WORDS)}")
         target = "" if WORDS[word] == NONE else cells["target"]
         verdict = NONE if WORDS[word] == YES and not target else WORDS[word]
         shown = {"confidence": float(cells["weight"])} if _is_number(cells.get("weight", "")) else {}

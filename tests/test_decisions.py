@@ -97,7 +97,10 @@ def test_decisions_of_a_run_are_learned_from(graphs: tuple[Path, Path], tmp_path
 
 
 def test_a_precision_is_promised_or_not(graphs: tuple[Path, Path], tmp_path: Path) -> None:
-    command("align", "a.tsv", "b.tsv", *QUICK, "--target-precision", "0.95", folder=tmp_path)
+    done = command("align", "a.tsv", "b.tsv", *QUICK, "--target-precision", "0.95", folder=tmp_path)
+    links = (tmp_path / "run" / "alignment.tsv").read_text().splitlines()
+    least = min(float(line.split("\t")[links[0].split("\t").index("confidence")]) for line in links[1:])
+    assert f"for a precision of 0.95, confidence has to be at least {least:.3f}" in " ".join(done.stdout.split())
     told = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert told["doubt"] is None
     assert told["expected precision"] >= 0.95

@@ -82,6 +82,7 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
         ("a.jsonl", "[" * 100_000, r"line 1: found JSON that is too deep or too long, expected records$"),
         ("a.jsonl", '{"a": ' * 30 + "1" + "}" * 30, r"line 1: found records nested more than 16 levels deep"),
         ("a.jsonl", '{"id": 1}\n{"id": "\\ud800"}', r"line 2: found '\\ud800', half a character, expected text"),
+        ("a.jsonl", "{}".encode("utf-16"), r"line 1: found byte 0xff; it looks like UTF-16, expected text in UTF-8"),
         ("a.jsonl", b'{"id": "\xff"}', r"line 1: found byte 0xff, expected text in UTF-8; save it so$"),
         ("a.json", '[{"id": 1},\n {"id": 2},\n {"id": ', r"a\.json, line 3, column 9: Expecting value; expected JSON$"),
         ("a.json", '[{"id": 1}, 2]', r"record 2: found a number, expected a record in braces$"),

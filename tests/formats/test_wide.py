@@ -205,6 +205,13 @@ def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
         read_graph(tmp_path)
 
 
+def test_the_folder_of_a_run_is_no_graph(tmp_path: Path) -> None:
+    for name in ("alignment.tsv", "settings.toml"):
+        (tmp_path / name).write_text("source\ttarget\na\tb\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"is the folder of a run; expected a graph: a file, or a folder of tables$"):
+        read_graph(tmp_path)
+
+
 def test_typed_cells_keep_their_datatypes() -> None:
     table = pa.table(
         {

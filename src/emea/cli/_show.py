@@ -77,8 +77,13 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
     besides = f" besides the {seeds:,} seeds" if seeds else ""
     expected = f"; {float(confidence.mean()):.0%} of them are expected to be right" if count else ""
     out.print(f"\n[bold]{count:,} links[/bold] found{besides}{expected}", highlight=False)
+    chosen = outcome.settings.matching
+    if count and chosen.precision is not None:
+        least = float(confidence.min())
+        out.print(
+            f"for a precision of {chosen.precision:g}, confidence has to be at least {least:.3f}", highlight=False
+        )
     if not count:
-        chosen = outcome.settings.matching
         asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
         out.print(f"no link reaches a confidence of {chosen.minimum:g}{asked}", highlight=False)
     elif measures is None or everything:

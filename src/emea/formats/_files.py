@@ -152,9 +152,9 @@ def decoded(path: Path, lines: Iterable[bytes], before: int = 0) -> Iterator[str
         try:
             yield line.decode()
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: found byte 0x{line[error.start]:02x}, expected text in UTF-8; save it so"
-            ) from error
+            wide = "; it looks like UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
+            found = f"found byte 0x{line[error.start]:02x}{wide}"
+            raise InputError(f"{path}, line {number}: {found}, expected text in UTF-8; save it so") from error
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

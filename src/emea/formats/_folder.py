@@ -15,6 +15,7 @@ from emea.formats._lookup import every_format
 from emea.formats._wide import TableReader, rows_graph
 
 DESCRIBING = ".json"  # beside tables, such a file is about them
+OF_A_RUN = ("settings.toml", "alignment.tsv")
 PASSING = (".", "~$")  # how files begin that are hidden, or there while a workbook is open
 
 
@@ -27,6 +28,8 @@ class Folder(TableReader):
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables in all files of a folder."""
+        if all((path / name).exists() for name in OF_A_RUN):
+            raise InputError(f"{path} is the folder of a run; expected a graph: a file, or a folder of tables")
         readers = [*every_format()][::-1]  # built-in ones come last, and win
         known = {ending: each for each in readers if isinstance(each, TableReader) for ending in each.suffixes}
         found: dict[str, pa.Table] = {}

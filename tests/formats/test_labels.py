@@ -52,7 +52,18 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
         assert labels(graph, np.array([1, 0, 1])).to_pylist() == [label, None, label]
 
 
-@pytest.mark.parametrize("called", ["company_name", "companyName", "http://ex.org/company-name", "Company name"])
+@pytest.mark.parametrize(
+    "called",
+    [
+        "company_name",
+        "companyName",
+        "http://ex.org/company-name",
+        "Company name",
+        "Bezeichnung",
+        "libellé",
+        "公司_名称",
+    ],
+)
 def test_attributes_that_end_like_a_name(called: str) -> None:
     names, streets = ["Miller", "Smith", "Café 24", "Fisher", "Baker"], ["Mill Lane", "Market", "Quay", "Hill", "Lane"]
     rows = [
@@ -63,6 +74,13 @@ def test_attributes_that_end_like_a_name(called: str) -> None:
     assert labels(described("abcde", *rows)).to_pylist() == names
     also = described("abcde", *rows, ("b", "label", "Smith & Co", ""))
     assert labels(also).to_pylist() == [None, "Smith & Co", None, None, None], "what is called a label is one"
+
+
+def test_names_may_recur_where_they_are_called_so() -> None:
+    names = ["City Hospital"] * 3 + ["Saint Mary", "General"]
+    for called, expected in (("Bezeichnung", names), ("house", [None] * 5)):
+        rows = [(e, called, value, "") for e, value in zip("abcde", names, strict=True)]
+        assert labels(described("abcde", *rows)).to_pylist() == expected
 
 
 def test_names_of_other_things_are_no_labels() -> None:

@@ -23,12 +23,30 @@ LABELS = (  # the best first
     "http://purl.org/dc/terms/title",
 )
 LAST_PARTS = ("label", "preflabel", "name", "title")  # of other attributes that hold labels, the best first
+ELSEWHERE = (  # what names are called in other languages
+    *("bezeichnung", "benennung", "titel", "naam", "navn", "namn", "nimi", "nom", "titre", "libelle", "libellé"),
+    *("intitulé", "nombre", "titulo", "título", "denominacion", "denominación", "nome", "denominazione", "titolo"),
+    *(
+        "denominação",
+        "nazwa",
+        "tytuł",
+        "název",
+        "nume",
+        "denumire",
+        "название",
+        "наименование",
+        "имя",
+        "名称",
+        "名前",
+        "이름",
+    ),
+)
 TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
 # An attribute that is not called a name seems to be one if so many entities have it, nearly each another value, which
-# is short and has letters, but neither digits nor signs of addresses.
-HELD, DISTINCT, LETTERED = 0.5, 0.8, 0.5
+# is short and has letters, but neither digits nor signs of addresses; if it is called like one, values may recur.
+HELD, DISTINCT, OFTEN_DISTINCT, LETTERED = 0.5, 0.8, 0.5, 0.5
 LONGEST = 80  # characters
 JUDGED, FEWEST = 1000, 5  # values by which attributes are judged, and how many it takes
 LAST = r"^.*[/#:]([^/#:]+)[/#:]*$"
@@ -119,7 +137,8 @@ def one_line(texts: pa.Array) -> pa.Array:
 
 def _naming(graph: Graph) -> np.ndarray:
     """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. If none is called a name,
-    one that ends like it (companyName, company_name) or any other does whose values look most like names."""
+    one that ends like it (companyName, company_name), in any language, or any other does whose values look most like
+    names."""
     last = last_parts(graph.attributes)
     known, parts = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
     part = pc.index_in(pc.utf8_lower(last), parts)
@@ -127,7 +146,8 @@ def _naming(graph: Graph) -> np.ndarray:
     result: np.ndarray = ranks.fill_null(-1).to_numpy().astype(np.int64)
     if (result < 0).all() and len(result):
         words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")
-        word = pc.is_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), parts)
+        called = pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())
+        word = pc.is_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), called)
         told = _most_like_names(graph, word.to_numpy(zero_copy_only=False))
         result[told] = 0
     return result
@@ -145,7 +165,7 @@ def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
         short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
         distinct = len(pc.unique(value)) / len(value)
-        if min(short, lettered) > LETTERED and distinct >= DISTINCT:
+        if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if called[number] else DISTINCT):
             found.append((bool(called[number]), lettered, distinct, int(number)))
     return [max(found)[-1]] if found else []
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
-from towns import SCRIPTS, write_towns
 
 from emea.evidence.prepared import Prepared
 from emea.review.server import Serving, serve
 from emea.runs.explaining import Explainer
 from test_run import QUICK, command
+from towns import SCRIPTS, write_towns
 
 Open = Callable[..., Page]
 VERDICTS = {"y": "yes", "n": "no", "0": "none", "u": "unsure"}

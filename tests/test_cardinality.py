@@ -383,3 +383,19 @@ def test_the_option_says_how_many_links_an_entity_may_have(tmp_path: Path) -> No
     refused = CliRunner().invoke(app, ["align", *files, *out, "--force", "--cardinality", "two-to-one"])
     assert refused.exit_code == 2
     assert "many-to-one" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("pairs", "confidence", "expected"),
+    [
+        ([[1, 0], [0, 0], [0, 1]], [0.85, 0.84, 0.83], [0.85, 0.15, 0.83]),
+        ([[0, 0], [0, 1], [1, 0], [1, 1]], [0.9, 0.85, 0.95, 0.1], [0.05, 0.85, 0.95, 0.05]),
+        ([[0, 0], [0, 1]], [0.9, 0.9], [0.5, 0.5]),
+        ([[0, 0], [0, 1]], [0.5, 0.3], [0.5, 0.3]),
+    ],
+)
+def test_no_pair_yields_to_one_that_has_to_yield(
+    pairs: list[list[int]], confidence: list[float], expected: list[float]
+) -> None:
+    found = np.array(confidence) * Competition().shares(np.array(pairs), np.array(confidence), (2, 2))
+    assert found == pytest.approx(expected, abs=1e-9)

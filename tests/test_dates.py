@@ -6,7 +6,7 @@ import pytest
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.dates import read_days, readings
-from emea.evidence.values import read_values
+from emea.evidence.values import normal_form, read_values
 from emea.settings import EvidenceSettings
 from two_tables import linked, museums, people
 
@@ -41,11 +41,7 @@ OTHER = graph(name=("Ada", "Bob"))
 )
 def test_one_day_in_every_notation(text: str) -> None:
     assert [*readings(text).values()] == ["d 2001-12-31"]
-    several = (
-        text,
-        text.replace("1231", "1230"),
-        text.replace("1231", "1229"),
-    )  # three where the digits stand together
+    several = (text, *(text.replace("1231", f"12{day}") for day in range(10, 20)))  # where the digits stand together
     assert read_days(graph(day=several), OTHER)[0][0][text] == "d 2001-12-31"
 
 
@@ -110,10 +106,18 @@ def test_only_columns_of_dates_hold_dates() -> None:
 
 
 def test_numbers_of_eight_digits_are_dates_if_all_are() -> None:
-    dates = ("19690505", "20011231", "19991101")
+    dates = ("20011231", "19991101", *(f"{year}0505" for year in range(1960, 1970)))
     assert read_days(graph(born=dates), OTHER)[0][0]["20011231"] == "d 2001-12-31"
     assert not read_days(graph(number=(*dates, "40031877")), OTHER)[0]
-    assert not read_days(graph(number=dates[:2]), OTHER)[0]
+    assert not read_days(graph(number=dates[:9]), OTHER)[0]  # too few to tell
+
+
+def test_counts_and_dates_before_christ() -> None:
+    counts = (*map(str, range(1000, 1200)), *(f"12{month:02}0131" for month in range(1, 13)))
+    assert not read_days(graph(inhabitants=counts), OTHER)[0][0]
+    found = read_days(graph(died=("-0044-03-15", "-0043-12-07", "1/13/2001", "1/14/2001", "1/15/2001")), OTHER)[0]
+    assert found[0]["1/13/2001"] == "d 2001-01-13"
+    assert [normal_form(text) for text in ("٢٠٠١-٠٢-٠٣", "-0044-03-15")] == ["d 2001-02-03", "d -0044-03-15"]
 
 
 def test_a_date_that_claims_to_be_one_is_no_fault_in_another_notation() -> None:

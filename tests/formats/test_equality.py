@@ -3,12 +3,14 @@
 import itertools
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import torch
 
 import emea
 from emea.data import Alignment, Task
 from emea.formats import read_pairs
+from emea.formats._equality import stated_by_name
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 
@@ -77,3 +79,10 @@ def test_rdf_says_the_same_and_is_read_back(linked: tuple[Alignment, Task], tmp_
     one_to_one.write_text("".join(line for line in text.splitlines(keepends=True) if "sameAs" not in line), "utf-8")
     if suffix == "nt":
         assert len(read_pairs(one_to_one, task.source, task.target)) == 5
+
+
+def test_who_is_in_no_graph_is_the_same(linked: tuple[Alignment, Task]) -> None:
+    graph, nothing = linked[1].source, emea.Graph.build([], [], torch.empty(0, 3, dtype=torch.int64))
+    pairs = pa.table({"source": ["http://a.example/class", "x"], "target": ["http://b.example/class", "y"]})
+    assert stated_by_name(pairs, (graph, linked[1].target)).to_pylist() == ["owl:equivalentClass", "owl:sameAs"]
+    assert stated_by_name(pairs, (graph, nothing)).to_pylist() == ["owl:sameAs"] * 2

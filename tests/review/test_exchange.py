@@ -188,6 +188,22 @@ def test_a_table_that_was_corrected_is_taken_in_again(tmp_path: Path) -> None:
     assert told(held.holding()) == {("a", "b", NO, "sheet.tsv")}
 
 
+def test_a_table_that_was_corrected_back_is_taken_in_again(tmp_path: Path) -> None:
+    decisions, table = Decisions.open(tmp_path / DATABASE), tmp_path / "decided.tsv"
+    for verdict in (YES, NO, YES):
+        table.write_text(f"source\ttarget\tdecision\na\tx\t{verdict}\n", encoding="utf-8")
+        assert merge(decisions, read(table), exclusive=True) == (1, [])
+        assert merge(decisions, read(table), exclusive=True) == (0, [])
+        assert [each.verdict for each in decisions.holding()] == [verdict]
+
+
+def test_a_table_without_dates_does_not_replace_what_was_decided_on_the_page(tmp_path: Path) -> None:
+    decisions = Decisions.open(tmp_path / DATABASE)
+    decisions.add([Decision("a", "z", YES)], "key", "anna")
+    assert merge(decisions, [Decision("a", "x", YES, who="anna")], exclusive=True) == (0, [])
+    assert [each.target for each in decisions.holding()] == ["z"]
+
+
 def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 5, graphs=False)
     one, two = (

@@ -123,7 +123,8 @@ def _graphs(reviewed: Reviewed, path: Path, tell: Callable[[str], None]) -> tupl
     from emea.formats._files import suffix
     from emea.report.graphs import read_again
 
-    if suffix(path) != ".sssom.tsv" or not may_differ(part for each in {*reviewed.type} for part in each.split("|")):
+    types = {part for each in {*reviewed.type} for part in each.split("|")}  # "": of what is not linked, unknown
+    if suffix(path) != ".sssom.tsv" or not ("" in types or may_differ(types)):
         return None
     task = read_again(reviewed.run)
     if isinstance(task, str):

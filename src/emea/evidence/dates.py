@@ -19,7 +19,7 @@ from emea.evidence.values import DAY, Days
 DAY_FIRST, MONTH_FIRST, COMPACT, CLEAR = "day first", "month first", "compact", "clear"  # notations
 ORDERS = (DAY_FIRST, MONTH_FIRST)
 LONGEST = 40  # characters of a date
-NORMAL = r"^\s*\d{4}-\d{2}-\d{2}(T.*|Z|[+-]\d{2}:\d{2})?\s*$"  # dates that need no help
+NORMAL = r"^\s*-?\d{4}-\d{2}-\d{2}(T.*|Z|[+-]\d{2}:\d{2})?\s*$"  # dates that need no help
 YEAR = r"^\s*\d{4}\s*$"
 PERHAPS = (  # what other dates look like, for Arrow
     r"^\s*(?:\d{8}\s*$|\d{1,4} ?[-./年] ?\d{1,2} ?[-./月]|\D{0,30}\d{1,2}\D{1,20}\d{4}(?:\D|$))"
@@ -57,6 +57,7 @@ COMPACT_YEARS = range(1000, 2200)  # of dates without separators: other numbers 
 MOSTLY = 0.5  # share of an attribute's values that are dates or years, for it to hold dates
 NEARLY_ALL = 0.95  # share that has to fit an order of day and month, or dates without separators
 FEWEST = 3  # days that tell a notation
+FEWEST_NUMBERS = 10  # values that tell that numbers are dates
 
 
 def _numbers_of_months() -> dict[str, int]:
@@ -140,7 +141,9 @@ class _Written:
     def days(self) -> set[str]:
         """The days that are known, in whatever notation."""
         values = self.graph.literals["value"]
-        normal = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(values.filter(_matches(values, NORMAL))), 0, 10)
+        normal = pc.replace_substring_regex(
+            values.filter(_matches(values, NORMAL)), r"^\s*(-?\d{4}-\d{2}-\d{2}).*$", r"\1"
+        )
         found = {f"{DAY}{day}" for day in pc.unique(normal).to_pylist()}
         return found.union(*(column.values() for column in self.known.values()))
 
@@ -181,6 +184,7 @@ def _columns(graph: Graph) -> list[tuple[int, dict[str, dict[str, str]]]]:
     value, total = table["value"], np.bincount(table["attribute"].to_numpy(), minlength=len(graph.attributes))
     usual = pc.or_(_matches(value, NORMAL), _matches(value, YEAR))
     perhaps = pc.and_not(pc.and_(pc.less_equal(pc.utf8_length(value), LONGEST), _matches(value, PERHAPS)), usual)
+    digits = np.bincount(table.filter(_matches(value, r"^\s*\d+\s*$"))["attribute"].to_numpy(), minlength=len(total))
     fitting = np.bincount(table.filter(usual)["attribute"].to_numpy(), minlength=len(total))
     counted = table.filter(perhaps).group_by(["attribute", "value"], use_threads=False).aggregate([([], "count_all")])
     found: dict[int, dict[str, dict[str, str]]] = {}
@@ -192,8 +196,11 @@ def _columns(graph: Graph) -> list[tuple[int, dict[str, dict[str, str]]]]:
     columns = []
     for attribute, values in found.items():
         numbers, others = rows[attribute].tolist()
-        alone = others + fitting[attribute]
-        if len(values) >= FEWEST and numbers + alone >= NEARLY_ALL * total[attribute]:
+        alone, clear = (
+            others + fitting[attribute],
+            numbers >= MOSTLY * digits[attribute],
+        )  # numbers are dates, not counts
+        if clear and len(values) >= FEWEST_NUMBERS and numbers + alone >= NEARLY_ALL * total[attribute]:
             columns.append((attribute, values))
         elif alone >= MOSTLY * total[attribute]:
             columns.append((attribute, {text: days for text, days in values.items() if COMPACT not in days}))

@@ -155,7 +155,7 @@ class _Measures:
             number.append(float(text) if is_number else np.nan)
             date.append((float(text[:-6]), float(text[-5:-3]), float(text[-2:])) if is_day else NO_DATE)
         found = np.array(date, dtype=float).reshape(-1, 3)
-        whole = np.array(number) % 1 == 0
+        whole = (np.array(number) % 1 == 0) & (np.abs(number) < MEASURED)  # others are no years
         found[whole, 0] = np.array(number)[whole]
         return cls(np.array(number), found)
 

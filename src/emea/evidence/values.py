@@ -146,7 +146,8 @@ def normal_form(text: str, language: str | None = None) -> str | None:
         return NUMBER_FORM + (str(int(number)) if number.is_integer() and abs(number) < LARGEST else f"{number:.9g}")
     day = DATE.match(text)
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
-        return f"{DAY}{day[1]}-{day[2]}-{day[3]}"
+        year, month, number = (int(part) for part in day.group(1, 2, 3))  # in whatever digits
+        return f"{DAY}{year:0{4 + (year < 0)}}-{month:02}-{number:02}"
     if text.isascii():  # the same, faster
         words = APART.sub(" ", text.lower()).strip()
         return STRING + words if words else None

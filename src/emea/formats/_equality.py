@@ -29,8 +29,8 @@ def stated_between(source: np.ndarray, target: np.ndarray, graphs: tuple[Graph, 
     """The relation that states each pair of ids, as a CURIE, [pairs]; −1 is an entity that is not in its graph."""
     found, relations = np.zeros(len(source), dtype=np.int64), [SAME, *STATED]
     for number, types in reversed([*enumerate(STATED.values(), 1)]):  # the first that fits is written last
-        ours, theirs = (_of(graph, types) for graph in graphs)
-        found[ours[source] & theirs[target] & (source >= 0) & (target >= 0)] = number
+        ours, theirs = (np.append(_of(graph, types), False) for graph in graphs)  # −1 is the last
+        found[ours[source] & theirs[target]] = number
     return pa.array(relations, pa.large_string()).take(pa.array(found))
 
 

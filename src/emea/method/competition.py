@@ -91,18 +91,22 @@ class Competition(NamedTuple):
 
     def shares(self, pairs: np.ndarray, confidence: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
         """By what confidence is to be multiplied so that pairs which compete have 1 together at most, [pairs]: the
-        surest keeps its own, and the others divide what is left; several that are the surest divide all."""
+        surest keeps its own, and the others divide what is left; several that are the surest divide all. Pairs that are
+        the surest of both entities come first, so that no pair yields to one which has to yield itself."""
+        sides = [(column, size) for once, column, size in zip(self, pairs.T, sizes, strict=True) if once]
         share = np.ones(len(pairs))
-        for once, column, size in zip(self, pairs.T, sizes, strict=True):
-            if not once:
-                continue
-            total, best = np.bincount(column, confidence, size), np.zeros(size)
-            np.maximum.at(best, column, confidence)
-            surest = confidence >= best[column] - TIED_PROBABILITY
-            surest &= np.bincount(column, surest, size)[column] == 1
-            kept = np.bincount(column, np.where(surest, confidence, 0.0), size)
-            left = np.where(total > 1, (1 - kept) / np.maximum(total - kept, SMALLEST_DIVISOR), 1.0)
-            share = np.where(surest, share, np.minimum(share, left[column]))
+        for first in (True, False):
+            lowered = confidence * share
+            surest = [_surest(lowered, *side) for side in sides]
+            if first:
+                surest = [np.logical_and.reduce(surest)] * len(sides)
+            more = np.ones(len(pairs))
+            for own, (column, size) in zip(surest, sides, strict=True):
+                total, kept = (np.bincount(column, each, size) for each in (lowered, np.where(own, lowered, 0.0)))
+                left = (1 - kept) / np.maximum(total - kept, SMALLEST_DIVISOR)
+                left[(total <= 1) | (first & (kept == 0))] = 1.0
+                more = np.where(own, more, np.minimum(more, left[column]))
+            share *= more
         return share
 
     def unmatched(self, probability: np.ndarray, of_source: np.ndarray, of_target: np.ndarray) -> np.ndarray:
@@ -138,4 +142,13 @@ def things(pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int]) -> np.nd
     source, target = ends[(odds > 0) & (odds >= best[ends].min(1))].T
     joined = coo_matrix((np.ones(len(source)), (source, target)), (size, size))
     found: np.ndarray = connected_components(joined, directed=False)[1]
+    return found
+
+
+def _surest(confidence: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Whether each pair is surer than all others of its entity, [pairs] bool."""
+    best = np.zeros(size)
+    np.maximum.at(best, column, confidence)
+    found: np.ndarray = confidence >= best[column] - TIED_PROBABILITY
+    found &= np.bincount(column, found, size)[column] == 1
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,3 +44,11 @@ def answer(history: Sequence[Decision]) -> Decision:
     """
     held = holding(history)
     return next((each for each in held if each.verdict in {YES, NONE}), held[-1])
+
+
+def held_by_each(decisions: Iterable[Decision]) -> list[Decision]:
+    """What each person holds, of decisions in the order in which they were made."""
+    found: dict[tuple[str, str], list[Decision]] = defaultdict(list)
+    for each in decisions:
+        found[each.source, each.who].append(each)
+    return [each for history in found.values() for each in holding(history)]

@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any
 
 from emea.errors import InputError
-from emea.review.decision import Decision, answer
+from emea.review.decision import Decision, answer, held_by_each
 from emea.verdicts import NO, NONE, UNSURE, VERDICTS, YES, holding
 
 DECIDE, UNDO, IMPORT = "decide", "undo", "import"
@@ -118,7 +118,7 @@ class Decisions:
     def import_(self, decisions: Sequence[Decision]) -> int:
         """Add what others decided, with their names and times; returns how many of these are new."""
         with self._writing():
-            known = {_said(each) for history in self._history.values() for each in history}
+            known = {_said(each) for history in self._history.values() for each in held_by_each(history)}
             new = [each for each in decisions if _said(each) not in known]
             if new:
                 self._insert(IMPORT, None, new, "")
@@ -148,11 +148,7 @@ class Decisions:
     def by_person(self) -> list[Decision]:
         """What each person holds, whatever others decided since."""
         with self._reading():
-            found: dict[tuple[str, str], list[Decision]] = defaultdict(list)
-            for source, history in self._history.items():
-                for each in history:
-                    found[source, each.who].append(each)
-            return [each for history in found.values() for each in holding(history)]
+            return held_by_each(each for history in self._history.values() for each in history)
 
     def stored(self, key: str) -> int | None:
         """The step of a request that was made before, by its key."""

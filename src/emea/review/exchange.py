@@ -20,7 +20,7 @@ from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
 from emea.formats.sssom import SSSOM
 from emea.formats.table import write_columns
-from emea.review.decision import Decision
+from emea.review.decision import Decision, held_by_each
 from emea.review.decisions import Decisions
 from emea.verdicts import DATABASE, NO, NONE, UNSURE, VERDICTS, YES
 
@@ -237,14 +237,17 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
 
 
 def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]:
-    """What others decided after all that is known of them; without a date, if it is not the same."""
+    """What others decided after all that is known of them. Without a date, it is what is not known of a table where
+    nobody is named; or all that is known of a person."""
     last: dict[tuple[str, str], str] = {}
     for each in ours:
         last[each.source, each.who] = max(each.at, last.get((each.source, each.who), ""))
     said = {(each.source, each.who, each.target, each.verdict) for each in ours}
-    return [
-        each
-        for each in theirs
-        if each.at > last.get((each.source, each.who), "")
-        or (not each.at and (each.source, each.who, each.target, each.verdict) not in said)
-    ]
+
+    def is_new(each: Decision) -> bool:
+        known = last.get((each.source, each.who), "")
+        if each.at or (known and suffix(Path(each.who)) not in SUFFIXES):
+            return each.at > known
+        return (each.source, each.who, each.target, each.verdict) not in said
+
+    return [each for each in held_by_each(theirs) if is_new(each)]

@@ -67,7 +67,8 @@ def _idle_settings(settings: Settings) -> Iterator[str]:
         in_use = of_method.get(kind, (EMEA,)) if settings.method == EMEA else (settings.method,)
         presets = [preset.get(kind, {}) for preset in PRESETS.values()]
         for name, values in getattr(settings, kind).items():
-            if name not in in_use and values not in [preset.get(name) for preset in presets]:
+            idle = name not in in_use or (settings.method != EMEA and kind != "baselines")
+            if idle and values not in [preset.get(name) for preset in presets]:
                 used = " and ".join(f"'{each}'" for each in in_use) or f"no {kind[:-1]}"
                 verb = "are" if len(in_use) > 1 else "is"
                 yield f"settings of the {kind[:-1]} '{name}' have no effect: {used} {verb} in use"

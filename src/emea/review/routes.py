@@ -24,6 +24,7 @@ from emea.review.security import Guard
 KINDS = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css"}
 SHARED = ("card.js", "card.css")  # of the report
 EXPORTS = ("decisions.sssom.tsv", "decisions.tsv")
+LOADING = 60.0  # seconds that an export waits for the graphs
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -104,6 +105,8 @@ def _exported(desk: Desk, name: str) -> Callable[[Request], Response]:
     def endpoint(_: Request) -> Response:
         from emea.review.exchange import export
 
+        if name.endswith(".sssom.tsv"):
+            desk.reviewed.ready.wait(LOADING)  # the graphs say how a pair is stated
         known = desk.reviewed.entities
         graphs = None if known is None else (known[0].graph, known[1].graph)
         with TemporaryDirectory() as folder:

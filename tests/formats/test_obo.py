@@ -220,3 +220,16 @@ property_value: created "2001" xsd:integer
     graph = read_graph(written(tmp_path, text, "together.obo"), Reading(lenient=True))
     assert {each[2] for each in literal_names(graph)} >= {"hand"}
     assert any("skipped" in note for note in graph.notes)
+
+
+def test_a_failure_of_the_parser_is_a_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As fastobo fails on some malformed files: not by an Exception."""
+    panic = type("PanicException", (BaseException,), {})
+
+    def failing(*_: object, **__: object) -> None:
+        raise panic("internal error")
+
+    monkeypatch.setattr("fastobo.iter", failing)
+    (tmp_path / "a.obo").write_text("format-version: 1.2\n\n[Term]\nid: A:1\nname: a\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.obo: found text on which fastobo fails, expected OBO; "):
+        read_graph(tmp_path / "a.obo")

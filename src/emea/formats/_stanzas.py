@@ -30,6 +30,8 @@ class Stanzas:
         try:
             self.header, self.stanzas = self._parsed(data)
         except SyntaxError as error:
+            if not reading.lenient and error.lineno is None:
+                raise InputError(f"{path}: found {error.msg}, expected OBO; {HINT}") from error
             if not reading.lenient:
                 found = one_line((error.text or "").rstrip("␊"))
                 raise InputError(
@@ -47,8 +49,13 @@ class Stanzas:
             line, found = data.count(b"\n", 0, error.start), data[error.start]
             text = data.splitlines()[line].decode(errors="replace")
             raise SyntaxError(f"with byte 0x{found:02x}, expected UTF-8", (None, line + 1, None, text)) from error
-        found = self._iterate(io.BytesIO(data), ordered=True, threads=1)
-        return list(found.header()), list(found)
+        try:
+            found = self._iterate(io.BytesIO(data), ordered=True, threads=1)
+            return list(found.header()), list(found)
+        except BaseException as error:  # what a library in Rust raises if it fails is no Exception
+            if type(error).__name__ != "PanicException":
+                raise
+            raise SyntaxError("text on which fastobo fails") from error
 
     def _rescued_header(self, part: Part) -> Iterator[list[Any]]:
         """The clauses of the header that can be read."""

@@ -196,10 +196,8 @@ def _columns(graph: Graph) -> list[tuple[int, dict[str, dict[str, str]]]]:
     columns = []
     for attribute, values in found.items():
         numbers, others = rows[attribute].tolist()
-        alone, clear = (
-            others + fitting[attribute],
-            numbers >= MOSTLY * digits[attribute],
-        )  # numbers are dates, not counts
+        alone = others + fitting[attribute]
+        clear = numbers >= MOSTLY * digits[attribute]  # most numbers are dates, not counts
         if clear and len(values) >= FEWEST_NUMBERS and numbers + alone >= NEARLY_ALL * total[attribute]:
             columns.append((attribute, values))
         elif alone >= MOSTLY * total[attribute]:

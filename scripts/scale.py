@@ -23,7 +23,7 @@ def rows(found: dict[str, Any]) -> list[dict[str, str]]:
     """One for each run of a machine."""
     return [
         {
-            "pair": f"{run['folder']}, {run['ratio']:.0%} seeds",
+            "pair": f"{run['folder']}, {'its own' if run['ratio'] is None else format(run['ratio'], '.0%')} seeds",
             "entities": f"{run['sources']:,} + {run['targets']:,}",
             "machine": found["machine"],
             "seconds": f"{run['seconds']:,.0f}",

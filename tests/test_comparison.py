@@ -49,6 +49,8 @@ def similarity(first: str, second: str) -> float:
         ("s splenic capsule", "s spleen capsule", 0.8, 0.98),
         ("s vertebra t9", "s vertebra t10", 0, OTHER_NUMERAL),
         ("s henry iv", "s henry v", 0, OTHER_NUMERAL),
+        ("s henry iv 1", "s henry iv 2", 0, OTHER_NUMERAL),
+        ("s 15 romolo place san francisco", "s 15 romolo place san francisco 94133", 0.85, DIFFERENT),
         ("s dark matter", "s visual magnitude", 0, 0.3),
         ("n 1995", "d 1995-03-01", 0.9, 1),
         ("n 1993", "d 1995-03-01", 0, 0),

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Values, equal_pairs, read_values
@@ -142,7 +143,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
-    sides = [read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)]
+    read = [read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)]
+    sides = without_counters(read[0], read[1], (len(source.entities), len(target.entities)), task.seeds)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
@@ -154,7 +156,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides))
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides)
 
 
 def _common_iris(source: Graph, target: Graph) -> pa.Array:

@@ -17,7 +17,9 @@ from emea.order import unique_numbers
 
 REORDERED = 0.99  # the same words in another order, or in the plural
 DIFFERENT = 0.98  # at most, for strings that differ otherwise
-OTHER_NUMERAL = 0.6  # at most, for strings with different numerals: "T9" and "T10", "Henry IV" and "Henry V"
+OTHER_NUMERAL = (
+    0.6  # at most, for strings that each have a numeral of their own: "T9" and "T10", "1 Oak St" and "2 Oak St"
+)
 NO_NUMERAL = 0.8  # at most, for strings of which one has a numeral
 MEASURED = 10_000  # integers from here on are measured, not counted
 SCALE = 3.0  # numbers that differ by a share s have the similarity 1 − SCALE · s
@@ -85,7 +87,17 @@ class Similarity:
         alike = np.where(contained[near], np.maximum(CONTAINED, alike), alike)
         left, right = (np.array([side[row].numerals for row in near.tolist()], int) for side in (firsts, seconds))
         most = np.where((left > 0) & (right > 0), OTHER_NUMERAL, NO_NUMERAL)
-        found[near] = np.minimum(np.where(left == right, DIFFERENT, most), alike)
+        most = np.where(self._further(left, right), DIFFERENT, most)
+        found[near] = np.minimum(most, alike)
+        return found
+
+    def _further(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Whether strings with these numerals have the same, or one has further ones, as an address with its postcode,
+        [pairs] bool."""
+        found: np.ndarray = left == right
+        other = np.flatnonzero(~found & (left > 0) & (right > 0))
+        sets, pairs = list(self.numerals), zip(left[other].tolist(), right[other].tolist(), strict=True)
+        found[other] = [sets[one] <= sets[two] or sets[two] <= sets[one] for one, two in pairs]
         return found
 
     def _contained(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ Days = Mapping[int, Mapping[str, str]]  # attribute → value → the day that i
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
+CODE = re.compile(r"^\S*\d\S*( \S*\d\S*)*$")  # words that all have digits
 LONGEST = 2**16  # most characters of a value that counts
 LARGEST = 1e15  # up to this, numbers with a point or an exponent can be recognised as integers
 STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # prefixes of the normal forms of strings, numbers and days
@@ -181,10 +182,14 @@ def equal_pairs(first: Values, second: Values, settings: EvidenceSettings) -> tu
 
 
 def _near_strings(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Mutually most similar strings, if names count."""
+    """Mutually most similar strings, if names count; a code that is nearly another says nothing."""
     if settings.kind == "literals":
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
-    return alike(left, right, settings)
+    named = [[row for row, text in enumerate(texts) if not CODE.match(text)] for texts in (left, right)]
+    if not all(named):
+        return np.empty((0, 2), dtype=np.int64), np.empty(0)
+    pairs, likeness = alike([left[row] for row in named[0]], [right[row] for row in named[1]], settings)
+    return np.stack([np.array(rows)[column] for rows, column in zip(named, pairs.T, strict=True)], 1), likeness
 
 
 def _near_numbers(left: list[str], right: list[str], settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,78 @@
+"""Numbers that merely count the rows of a table are no evidence, unless other values agree with them."""
+
+import random
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+import emea
+from emea.evidence.prepared import prepare
+from emea.settings import EvidenceSettings
+
+ALL = EvidenceSettings(kind="all")
+Numbering = Callable[[int], object]
+
+
+def name(thing: int) -> str:
+    return f"{''.join(random.Random(thing).choices('bcdfglmnprst', k=9))} house"
+
+
+def table(things: list[int], numbered: Numbering) -> pd.DataFrame:
+    """Things with a name of their own, numbered in this order."""
+    return pd.DataFrame({"number": [numbered(place) for place in range(len(things))], "name": [*map(name, things)]})
+
+
+def shared(source: pd.DataFrame, target: pd.DataFrame, seeds: list[tuple[str, str]] | None = None) -> set[str]:
+    """The values that both tables are taken to share: of the column "number" or "name"."""
+    prepared = prepare(emea.read(source, target, seeds=seeds), ALL)
+    names = prepared.graphs.source.entities.to_pylist()
+    found = [names[place] for place in prepared.anchors.links.source.tolist()]
+    return {"name" if "house" in each else "number" for each in found}
+
+
+THINGS, OTHERS = list(range(100)), list(range(1000, 1100))
+SHUFFLED = random.Random(0).sample(THINGS, len(THINGS))
+
+
+@pytest.mark.parametrize("numbered", [lambda place: place + 1, lambda place: f"rec-{place}-x", lambda place: 2 * place])
+def test_rows_that_are_counted_in_both_tables_are_not_the_same(numbered: Numbering) -> None:
+    assert shared(table(THINGS, numbered), table(SHUFFLED, numbered)) == {"name"}
+    assert shared(table(THINGS, numbered), table(THINGS, numbered)) == {
+        "number",
+        "name",
+    }  # the names confirm the numbers
+
+
+def test_numbers_that_do_not_count_are_values_like_any_other() -> None:
+    draw = random.Random(0).sample(range(10_000), 100)
+    assert shared(table(THINGS, lambda place: draw[place]), table(SHUFFLED, lambda place: draw[place])) == {
+        "number",
+        "name",
+    }
+
+
+def test_a_few_numbers_do_not_count() -> None:
+    few = THINGS[:19]
+    assert shared(table(few, str), table(few[::-1], str)) == {"number", "name"}
+
+
+def test_known_pairs_confirm_what_no_other_value_does() -> None:
+    tables = table(THINGS, str), table(OTHERS, str)
+    assert "number" in shared(*tables, seeds=[(str(place), str(place)) for place in range(3)])
+    assert "number" not in shared(*tables, seeds=[(str(place), str(place + 1)) for place in range(3)])
+
+
+def test_codes_that_are_nearly_equal_are_not_similar() -> None:
+    codes = table(THINGS, lambda place: f"A{7 * place:04}"), table(SHUFFLED, lambda place: f"B{7 * place:04}")
+    assert shared(*codes) == {"name"}
+
+
+def test_tables_that_only_count_their_rows_alike_are_not_linked() -> None:
+    draw = random.Random(0)
+    first, second = table(THINGS, int), table(OTHERS, int)
+    for each in (first, second):
+        each["town"] = [draw.choice(["Aachen", "Bremen", "Celle", "Essen"]) for _ in range(len(each))]
+    found = emea.align(emea.read(first, second)).to_pandas()
+    assert len(found) < 20  # names that happen to be alike
+    assert (found["source"] == found["target"]).sum() <= 1

@@ -21,6 +21,7 @@ from emea.evidence.similarity import (
     OTHER_NUMERAL,
     OTHER_YEAR,
     REORDERED,
+    ROUNDED,
     SAME_MONTH,
     SAME_YEAR,
     SCALE,
@@ -58,6 +59,11 @@ def similarity(first: str, second: str) -> float:
         ("n 1995", "n 1996", 0.5, 0.7),
         ("n 60964900", "n 60431283", 0.95, 0.98),
         ("n 12.5", "n 25", 0, 0.1),
+        ("n 121.908368", "n 121.91", ROUNDED, ROUNDED),
+        ("n 121.908368", "n 122", ROUNDED, ROUNDED),
+        ("n 121.908368", "n 121.90", 0.9, DIFFERENT),
+        ("n 12.34", "n 12", 0.5, DIFFERENT),  # two digits are soon the same
+        ("n 1e-12", "n 2e-12", 0, 0.1),
         ("n 1994", "d 1995-01-01", ONE_APART, ONE_APART),
         ("d 1995-03-01", "d 1995-02-28", NEXT_DAY, NEXT_DAY),
         ("d 1996-03-01", "d 1996-02-29", NEXT_DAY, NEXT_DAY),
@@ -108,6 +114,9 @@ def plain_measured(first: str, second: str) -> float:
         counted = float(one).is_integer() and float(other).is_integer() and most < MEASURED
         if counted:  # years, sizes, numbers of things: near misses are errors at best
             return 0.6 if apart <= 1 and most > 20 else 0.0
+        unit = max(0.1 ** len(each.partition(".")[2]) for each in (one, other))
+        if "e" not in one + other and apart <= 0.501 * unit and most >= 100 * unit:
+            return ROUNDED
         return min(DIFFERENT, max(0.0, 1 - SCALE * apart / most))
     if kinds == {DAY}:
         return plain_days(date.fromisoformat(one), date.fromisoformat(other))
@@ -220,7 +229,7 @@ def test_distance_is_measured_on_the_sphere() -> None:
         [[order.index(a), order.index(b)] for a, b in (("berlin", "potsdam"), ("suva", "apia"), ("berlin", "suva"))]
     )
     # Berlin and Potsdam are 23 km apart, Suva and Apia 1,150 km across the date line
-    assert compare.levels(pairs, fields)[0][:, -1].tolist() == [1, 5, 5]
+    assert compare.levels(pairs, fields)[0][:, -1].tolist() == [4, 8, 8]
 
 
 def test_pairs_that_alone_share_a_value(sides: tuple[Description, Description]) -> None:

@@ -58,9 +58,24 @@ def test_a_few_numbers_do_not_count() -> None:
 
 
 def test_known_pairs_confirm_what_no_other_value_does() -> None:
-    tables = table(THINGS, str), table(OTHERS, str)
-    assert "number" in shared(*tables, seeds=[(str(place), str(place)) for place in range(3)])
-    assert "number" not in shared(*tables, seeds=[(str(place), str(place + 1)) for place in range(3)])
+    tables = table(THINGS, str)[["number"]], table(OTHERS, str)[["number"]]
+    assert shared(*tables, seeds=[(str(place), str(place)) for place in range(3)]) == {"number"}
+    assert shared(*tables, seeds=[(str(place), str(place + 1)) for place in range(3)]) == set()
+
+
+def test_what_numbers_rows_is_told_if_both_graphs_have_it() -> None:
+    def faults(source: pd.DataFrame, target: pd.DataFrame) -> list[str]:
+        return [each.partition(", ")[0] for each in prepare(emea.read(source, target), ALL).faults]
+
+    numbers, names = table(THINGS, int), table(SHUFFLED, int)
+    assert faults(numbers, names) == [
+        f"{side} graph: 100 numbers of rows that the other graph has" for side in ("source", "target")
+    ]
+    assert faults(numbers, table(SHUFFLED, lambda place: place + 500)) == []
+    assert shared(numbers[["number"]], names[["number"]]) == {"number"}  # nothing contradicts, nothing confirms
+    assert faults(numbers[["number"]], names[["number"]]) == [
+        f"{side} graph: 100 values that both graphs have" for side in ("source", "target")
+    ]
 
 
 def test_codes_that_are_nearly_equal_are_not_similar() -> None:

@@ -10,6 +10,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from emea.evidence.descriptions import Description
+from emea.evidence.places import distance_levels
 from emea.evidence.similarity import CONTAINED, Similarity
 from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
@@ -19,8 +20,6 @@ OTHERWISE = 0.995  # similarity of values that are equal, but not under the attr
 LEVELS = np.array(
     [1.0, OTHERWISE, 0.99, 0.93, 0.87, 0.8, 0.7, 0.55]
 )  # similarities from which a pair has level 0, 1, …
-KILOMETRES = np.array([15.0, 60.0, 150.0, 400.0, 1000.0])  # distances from which a pair has level 1, 2, …
-RADIUS = 6371.0  # of the Earth, in kilometres
 UNKNOWN = -1  # the level of a pair of which one has no value
 MOST_VALUES = 16  # of an entity in a field that are compared with those of another
 AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to
@@ -139,18 +138,9 @@ class Comparison:
             known, equal = most >= 0, np.isfinite(rarest)
             found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
             frequent[equal] += np.log(rarest[equal] / holders[holders > 0].mean())
-        found[:, -1] = self._distance(pairs)
+        one, other = (side.position[column] for side, column in zip(self.sides, pairs.T, strict=True))
+        found[:, -1] = distance_levels(one, other, UNKNOWN)
         return found, frequent
-
-    def _distance(self, pairs: np.ndarray) -> np.ndarray:
-        """Level of the distance between the two, [pairs]; UNKNOWN if either has no position."""
-        one, other = (np.radians(side.position[column]) for side, column in zip(self.sides, pairs.T, strict=True))
-        haversine = (
-            np.sin((other[:, 0] - one[:, 0]) / 2) ** 2
-            + np.cos(one[:, 0]) * np.cos(other[:, 0]) * np.sin((other[:, 1] - one[:, 1]) / 2) ** 2
-        )
-        away = 2 * RADIUS * np.arcsin(np.sqrt(haversine.clip(0, 1)))
-        return np.where(np.isnan(away), UNKNOWN, np.searchsorted(KILOMETRES, away, side="right"))
 
 
 def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from emea.data import Graph
 from emea.evidence.names import local_names
+from emea.evidence.places import read_positions
 from emea.evidence.unnamed import W3C, unnamed
-from emea.evidence.values import NUMBER_FORM, STRING, Values
+from emea.evidence.values import STRING, Values
 from emea.kernels.ranges import spread
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings
@@ -24,8 +25,6 @@ DEPRECATED = f"{W3C}2002/07/owl#deprecated"
 SCHEME = f"{W3C}2004/02/skos/core#inScheme"
 ON_PROPERTY = f"{W3C}2002/07/owl#onProperty"
 FILLERS = tuple(f"{W3C}2002/07/owl#{name}" for name in ("someValuesFrom", "allValuesFrom", "hasValue"))
-LATITUDE = re.compile(r"(?i)(^|[^a-z])lat(itude)?$")
-LONGITUDE = re.compile(r"(?i)(^|[^a-z])(lon|long|lng|longitude)$")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes that hold names
 # An attribute with at most so many strings, held by so many each, and on average by so many, names kinds: each kind is
@@ -64,7 +63,8 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
         attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
         linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
     values = _inherited(values, triples, describing, names)
-    position, places = _positions(values, len(graph.entities))
+    position, places = read_positions(graph, values)
+    position[~linkable] = np.nan
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
     kind, kinds, naming_kinds = _kinds(graph, values, numbers, linkable)
     edges, relations = _edges(triples, numbers, len(names))
@@ -145,22 +145,6 @@ def _borrowed(values: Values, edges: np.ndarray, names: list[str], linkable: np.
     first = np.searchsorted(values.entity[order], own[:, 2])
     row, place = spread(first, np.searchsorted(values.entity[order], own[:, 2], side="right") - first)
     return _given(values, own[row, 0], own[row, 1], order[place], [*names, *(f"^{name}" for name in names)])
-
-
-def _positions(values: Values, entities: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each entity's latitude and longitude, NaN if unknown; and the attributes that hold them."""
-    ends = [name.replace("#", "/").rpartition("/")[2] for name in values.attributes.to_pylist()]
-    position = np.full((entities, 2), np.nan)
-    found = [[number for number, end in enumerate(ends) if name.search(end)] for name in (LATITUDE, LONGITUDE)]
-    if not all(found):
-        return position, np.empty(0, dtype=np.int64)
-    for column, attributes in enumerate(found):
-        for row in np.flatnonzero(np.isin(values.attribute, attributes)).tolist():
-            form = values.forms[values.value[row]]
-            if form.startswith(NUMBER_FORM) and abs(number := float(form[2:])) <= 180:
-                position[values.entity[row], column] = number
-    position[np.isnan(position).any(1)] = np.nan
-    return position, np.array(found[0] + found[1])
 
 
 def _kept(values: Values, rows: np.ndarray) -> Values:

@@ -23,6 +23,8 @@ OTHER_NUMERAL = (
 NO_NUMERAL = 0.8  # at most, for strings of which one has a numeral
 MEASURED = 10_000  # integers from here on are measured, not counted
 SCALE = 3.0  # numbers that differ by a share s have the similarity 1 − SCALE · s
+ROUNDED = 0.99  # a measured number, and the same with fewer digits
+FEWEST_DIGITS = 100.0  # what is left of a number without its point, at least, for its digits to tell something
 ONE_APART = 0.6  # counted numbers, or years, that differ by one
 NEXT_DAY = 0.95  # days that follow each other
 SLIPPED = 0.9  # the same but for the order of day and month, or for a year
@@ -156,20 +158,22 @@ class _Measures:
     """What values other than strings are compared by, [forms]; NaN stands for nothing."""
 
     number: np.ndarray
+    unit: np.ndarray  # in which a number is given: 0.01 for 12.50, 1 for 12
     date: np.ndarray  # [forms, 3] year, month and day; of a whole number, the year alone
 
     @classmethod
     def build(cls, forms: Iterable[str]) -> _Measures:
         """Read the forms."""
-        number, date = [], []
+        number, unit, date = [], [], []
         for form in forms:
             is_number, is_day, text = form.startswith(NUMBER_FORM), form.startswith(DAY), form[len(DAY) :]
             number.append(float(text) if is_number else np.nan)
+            unit.append(0.1 ** len(text.partition(".")[2]) if "e" not in text else np.nan)
             date.append((float(text[:-6]), float(text[-5:-3]), float(text[-2:])) if is_day else NO_DATE)
         found = np.array(date, dtype=float).reshape(-1, 3)
         whole = (np.array(number) % 1 == 0) & (np.abs(number) < MEASURED)  # others are no years
         found[whole, 0] = np.array(number)[whole]
-        return cls(np.array(number), found)
+        return cls(np.array(number), np.array(unit), found)
 
     def compared(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Similarity of values that differ and are not both strings, [pairs]."""
@@ -180,6 +184,8 @@ class _Measures:
         apart, most = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
         counted = (a % 1 == 0) & (b % 1 == 0) & (most < MEASURED)  # years, sizes: near misses are errors at best
         near = (1 - SCALE * apart / np.maximum(most, SMALLEST_DIVISOR)).clip(0.0, DIFFERENT)
+        unit = np.maximum(self.unit[one[numbers]], self.unit[other[numbers]])
+        near[(apart <= 0.501 * unit) & (most >= FEWEST_DIGITS * unit)] = ROUNDED
         found[numbers] = np.where(counted, np.where((apart <= 1) & (most > 20), ONE_APART, 0.0), near)
         return found
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from emea.evidence.comparison import KILOMETRES, LEVELS, UNKNOWN, Fields
+from emea.evidence.comparison import LEVELS, UNKNOWN, Fields
+from emea.evidence.places import KILOMETRES
 from emea.method.competition import ONE_TO_ONE, Competition, things
 from emea.method.grounds import Steps
 from emea.method.profiles import Profiles, Rivals, falling

@@ -13,6 +13,7 @@ from emea.data import Counterparts, Task
 from emea.evidence.comparison import Comparison, Fields
 from emea.evidence.descriptions import Description
 from emea.evidence.joins import alone, joined
+from emea.evidence.places import close
 from emea.evidence.words import words_of
 from emea.kernels.ranges import distinct
 from emea.kernels.segments import segment_top
@@ -54,14 +55,15 @@ def consider(
     seeds, checked = (torch.stack([links.source, links.target], 1).numpy() for links in (given.seeds, given.checked))
     single = alone(first.values, second.values, fits)
     shared = joined(first.values, second.values, (len(first.linkable), width), TIED)
-    pairs = distinct(np.concatenate([every[near.cpu().numpy()], shared, single, seeds, checked]))
+    there, sole = close(first.position, second.position)
+    pairs = distinct(np.concatenate([every[near.cpu().numpy()], shared, there, single, seeds, checked]))
     pairs = pairs[first.linkable[pairs[:, 0]] & second.linkable[pairs[:, 1]]]
     key, own = keys_of(pairs, width), keys_of(every, width)
     judged = np.isin(own, key)
     belief = np.zeros(len(pairs))
     belief[np.searchsorted(key, own[judged])] = confident[judged]
-    certain = every[linked][fits(every[linked])]
-    start = np.isin(key, keys_of(np.concatenate([certain, single, seeds]), width))
+    certain = np.concatenate([every[linked], there[sole]])
+    start = np.isin(key, keys_of(np.concatenate([certain[fits(certain)], single, seeds]), width))
     return Asked(pairs, belief, start, _decisions(pairs, given, competition))
 
 
@@ -159,7 +161,7 @@ def _within(
     and some at random, which stand for all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
-    near = near[near[:, 0] < near[:, 1]]
+    near = distinct(np.concatenate([near[near[:, 0] < near[:, 1]], close(side.position, side.position)[0]]))
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
     other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
     rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))

@@ -204,6 +204,14 @@ def test_a_table_without_dates_does_not_replace_what_was_decided_on_the_page(tmp
     assert [each.target for each in decisions.holding()] == ["z"]
 
 
+def test_a_person_may_be_called_like_a_file(tmp_path: Path) -> None:
+    decisions = Decisions.open(tmp_path / DATABASE)
+    decisions.add([Decision("a", "z", YES)], "key", "anna.tsv")
+    (tmp_path / "sheet.tsv").write_text("source\ttarget\tdecision\twho\na\tx\tyes\tanna.tsv\n", encoding="utf-8")
+    assert merge(decisions, read(tmp_path / "sheet.tsv"), exclusive=True) == (0, [])
+    assert [each.target for each in decisions.holding()] == ["z"]
+
+
 def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 5, graphs=False)
     one, two = (

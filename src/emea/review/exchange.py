@@ -135,8 +135,8 @@ def _mappings(path: Path) -> Iterator[Decision]:
             continue
         verdict = NONE if not row["target"] else NO if row["excluded"] == "Not" else told or YES
         shown = {"confidence": float(row["confidence"])} if row["confidence"] else {}
-        who = row["reviewer"] or path.name
-        yield Decision(row["source"], row["target"], verdict, row["comment"], None, shown, who, row["date"])
+        person, said = row["reviewer"], (row["source"], row["target"], verdict, row["comment"])
+        yield Decision(*said, None, shown, person or path.name, row["date"], named=bool(person))
 
 
 def _rows(path: Path) -> Iterator[Decision]:
@@ -164,8 +164,9 @@ def _rows(path: Path) -> Iterator[Decision]:
         verdict = NONE if WORDS[word] == YES and not target else WORDS[word]
         shown = {"confidence": float(cells["weight"])} if _is_number(cells.get("weight", "")) else {}
         sampled = float(cells["sampled"]) if _is_number(cells.get("sampled", "")) else None
-        who, at = cells.get("who") or path.name, cells.get("at", "")
-        yield Decision(cells["source"], target, verdict, cells.get("comment", ""), sampled, shown, who, at)
+        person, said = cells.get("who"), (cells["source"], target, verdict, cells.get("comment", ""))
+        at = cells.get("at", "")
+        yield Decision(*said, sampled, shown, person or path.name, at, named=bool(person))
 
 
 def _is_number(text: str) -> bool:
@@ -246,7 +247,7 @@ def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]
 
     def is_new(each: Decision) -> bool:
         known = last.get((each.source, each.who), "")
-        if each.at or (known and suffix(Path(each.who)) not in SUFFIXES):
+        if each.at or (known and each.named):
             return each.at > known
         return (each.source, each.who, each.target, each.verdict) not in said
 

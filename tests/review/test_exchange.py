@@ -11,7 +11,7 @@ from emea.formats import read_pair_names
 from emea.review.cards import Reviewed
 from emea.review.decision import Decision
 from emea.review.decisions import Decisions
-from emea.review.exchange import conflicts, export, merge, read
+from emea.review.exchange import conflicts, export, left_out, merge, read
 from emea.verdicts import DATABASE, NO, NONE, UNSURE, YES
 from test_run import command
 
@@ -273,6 +273,19 @@ def test_decisions_that_were_written_into_the_table_of_a_run_count(tmp_path: Pat
     done = command("decisions", "run", folder=tmp_path)
     assert "3 of 15 sources decided: 2 yes, 1 no" in done.stdout
     assert "--import" not in done.stdout
+
+
+def test_what_cannot_be_taken_in_is_not_offered(tmp_path: Path) -> None:
+    page, file = Decisions.open(tmp_path / DATABASE), tmp_path / "decisions.tsv"
+    page.add([Decision("1", "x", YES), Decision("2", "y", NO)], "k", "anna")
+    rows = ("1\tx\tyes\tanna\t2100-01-01\n", "2\ty\tyes\tben\t2100-01-01\n", "2\ty\tyes\teve\t2100-01-01\n")
+    for count, expected in enumerate(([], ["1 conflict,"], ["2 conflicts,"]), 1):
+        file.write_text("source\ttarget\tdecision\twho\tat\n" + "".join(rows[:count]), encoding="utf-8")
+        for _ in range(2):  # before it is taken in, and after
+            told = left_out(page, tmp_path, exclusive=True)
+            assert [each for each in told if "--import" in each] == []
+            assert [part for each, part in zip(told, expected, strict=True) if part in each] == expected
+            assert merge(page, read(file), exclusive=True)[0] == 0
 
 
 def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(tmp_path: Path) -> None:

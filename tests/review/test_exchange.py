@@ -3,10 +3,12 @@
 import csv
 from pathlib import Path
 
+import polars as pl
 import pytest
 from made import name, write_run
 
-from emea.errors import InputError
+import emea
+from emea.errors import InputError, InputWarning
 from emea.formats import read_pair_names
 from emea.review.cards import Reviewed
 from emea.review.decision import Decision
@@ -286,6 +288,24 @@ def test_what_cannot_be_taken_in_is_not_offered(tmp_path: Path) -> None:
             assert [each for each in told if "--import" in each] == []
             assert [part for each, part in zip(told, expected, strict=True) if part in each] == expected
             assert merge(page, read(file), exclusive=True)[0] == 0
+
+
+def test_the_next_run_says_which_decisions_count(tmp_path: Path) -> None:
+    things = [pl.DataFrame({"id": [f"{side}1", f"{side}2"], "name": ["ash", "elm"]}) for side in "ab"]
+    task = emea.read(*things)
+    page = Decisions.open(tmp_path / DATABASE)
+    page.add([Decision("a1", "b1", YES)], "k", "anna")
+    page.close()
+    sheet, header = tmp_path / "alignment.review.tsv", "source\ttarget\tdecision\n"
+    for rows in ("a1\tb1\t\na2\tb2\t\n", "a1\tb1\tyes\n"):  # nothing decided, or nothing else
+        sheet.write_text(header + rows, encoding="utf-8")
+        assert len(emea.read_decisions(tmp_path, task).seeds) == 1  # without a warning
+    sheet.write_text(header + "a1\tb1\tno\na2\tb2\tyes\n", encoding="utf-8")
+    with pytest.warns(
+        InputWarning, match=r"sqlite counts; .*alignment.review.tsv says otherwise about 2, such as 'a1'"
+    ):
+        assert len(emea.read_decisions(tmp_path, task).seeds) == 1
+    emea.read_decisions(tmp_path / DATABASE, task)  # a file was chosen: without a warning
 
 
 def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from emea.data import Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.dates import read_days
 from emea.evidence.unnamed import unnamed
-from emea.evidence.values import Values, equal_pairs, read_values
+from emea.evidence.values import Days, Values, equal_pairs, read_values
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 
@@ -106,6 +106,7 @@ class Prepared:
     graphs: Task  # the graphs as encoders and rules see them, without seeds
     anchors: Anchors
     values: tuple[Values, ...] = ()  # of both graphs, if values count
+    days: tuple[Days, Days] = ({}, {})  # that values of both graphs stand for
 
     @cached_property
     def faults(self) -> tuple[str, ...]:
@@ -154,7 +155,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides))
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides), days)
 
 
 def _common_iris(source: Graph, target: Graph) -> pa.Array:

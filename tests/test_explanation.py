@@ -159,6 +159,15 @@ def test_the_bars_of_every_judged_link_add_up_also_from_the_folder(folder: Path)
         assert bars.values(row) == pytest.approx(float(kept.grounds.judged.said["values"][row]), abs=1e-9)
 
 
+def test_a_pair_to_which_its_rivals_leave_nothing_has_bars(folder: Path) -> None:
+    kept = Kept.read(folder)
+    assert kept.grounds.judged is not None
+    nothing = replace(kept.grounds.judged, share=np.zeros_like(kept.grounds.judged.share))
+    told = JudgedBars(kept.grounds, nothing).of(0)
+    assert all(map(math.isfinite, told.groups.values()))
+    assert told.log_odds < -20
+
+
 def test_what_is_kept_is_small_and_comes_back(structural: emea.Result, tmp_path: Path, folder: Path) -> None:
     keep(structural.outcome, tmp_path)
     kept, grounds = Kept.read(tmp_path), structural.outcome.grounds

@@ -340,9 +340,18 @@ def test_every_language_can_be_chosen(folder: Path) -> None:
     assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
 
 
-def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer) -> None:
-    with pytest.raises(InputError, match="the source graph has no 'Atlantis'"):
-        explainer.explain("Atlantis")
+def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, told in (
+        (("Atlantis",), "neither graph has 'Atlantis'"),
+        (("Atlantis", "Switzerland"), "the source graph has no 'Atlantis'"),
+        (("Schweiz", "Atlantis"), "the target graph has no 'Atlantis'"),
+    ):
+        with pytest.raises(InputError, match=told):
+            explainer.explain(*asked)
+    with monkeypatch.context() as changed:
+        changed.setattr(explainer.finder, "_called_so", lambda _, side: [1, 2] * side)
+        with pytest.raises(InputError, match="2 targets are called 'Atlantis'"):
+            explainer.explain("Atlantis")
     names = explainer.kept.names[0].to_pylist()
     with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
         explainer.explain(f"{names[7]}x")

@@ -18,6 +18,7 @@ from torch import Tensor
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.dates import read_days
+from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Days, Values, equal_pairs, read_values
 from emea.order import unique_rows
@@ -143,7 +144,10 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
-    sides = [read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)]
+    first, second = (
+        read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)
+    )
+    sides = first, converted(first, second)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
@@ -155,7 +159,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), tuple(sides), days)
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides, days)
 
 
 def _common_iris(source: Graph, target: Graph) -> pa.Array:

@@ -37,7 +37,7 @@ def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0
     found = Counterparts(candidates, forward.double(), backward.double(), *nones)
     calibration = Calibration.none()
     calibration.parameters = torch.tensor(line, dtype=torch.float64)
-    settings = Settings(matching=matching)
+    settings = Settings(matching=matching, evidence={"kind": "all"})
     prepared = Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
     alignment = match(found, calibration, settings.matching)
     return Outcome(prepared, settings, alignment, found, cast(Round, object()))
@@ -116,7 +116,10 @@ def test_who_lost_to_a_twin_is_told_the_option(cardinality: str, hint: str) -> N
     beliefs = [(0, 0, 0.6, 0.6), (1, 0, 0.35, 0.35), (2, 1, 0.9, 0.9), (3, 1, 0.05, 0.05)]  # a3 is no twin of a2
     found = outcome(beliefs, Task(graph("a", 4), graph("b", 2), Links.empty()), cardinality=cardinality)
     no = "probably has no counterpart: the nearest candidate is taken by"
-    assert reasons(found) == {"a01": f"{no} a00 with .60{hint}", "a03": f"{no} a02 with .90"}
+    expected = {"a01": f"{no} a00 with .60{hint}", "a03": f"{no} a02 with .90"}
+    assert reasons(found) == expected
+    structural = found.settings.model_copy(update={"evidence": Settings().evidence})  # where many look alike
+    assert reasons(replace(found, settings=structural)) == expected | {"a01": f"{no} a00 with .60"}
 
 
 def test_confidence_is_calibrated_as_that_of_the_links() -> None:

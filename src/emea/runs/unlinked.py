@@ -94,6 +94,7 @@ class _Reasons:
     def __init__(self, outcome: Outcome) -> None:
         self.task, self.settings = outcome.prepared.given, outcome.settings.matching
         self.baseline = outcome.settings.method if outcome.last is None else None
+        self.valued = self.baseline is None and outcome.settings.evidence.counts_values
         beliefs, links = outcome.counterparts, outcome.alignment
         pairs = beliefs.candidates
         self.beliefs = beliefs
@@ -152,12 +153,13 @@ class _Reasons:
         ]
 
     def _twins(self, target: np.ndarray, row: np.ndarray) -> pa.Array:
-        """What helps where the candidate fits the source, and others nearly as well: these may be one thing."""
+        """What helps where the candidate fits the source, and others nearly as well: these may be one thing. By
+        structure alone, many look alike that are not."""
         own = at_rows(self.backward, row).astype(np.float64)
         none = self.beliefs.target_none.cpu().numpy()[target]
         is_twin = (own > 0) & (own >= none) & (own >= NEARLY * (1 - none - own))
         option = {"one-to-one": "many-to-one", "one-to-many": "many-to-many"}.get(self.settings.cardinality)
-        hint = f"; --cardinality {option} links both, if they are one" if option and self.baseline is None else ""
+        hint = f"; --cardinality {option} links both, if they are one" if option and self.valued else ""
         return pc.if_else(pa.array(is_twin), hint, "")
 
     def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray, twins: pa.Array) -> list[Case]:

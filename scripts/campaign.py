@@ -160,13 +160,20 @@ def write_page() -> None:
     write_block(PAGE, "kinds of faults", sections())
 
 
+def positive(text: str) -> int:
+    """A number from 1 on, as an argument."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"found '{text}', expected a whole number from 1 on")
+    return int(text)
+
+
 def main() -> int:
     """Run what is asked for, or write the page; 1 if more ended wrongly than a kind allows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=NAMES, action="append", help="kind of fault; repeatable")
-    parser.add_argument("--amount", type=int, help="cases of each kind; in full if not given")
+    parser.add_argument("--amount", type=positive, help="cases of each kind; in full if not given")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for each kind")
-    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
+    parser.add_argument("--jobs", type=positive, default=1, help="cases at a time")
     parser.add_argument("--again", action="store_true", help="start over what is done already")
     parser.add_argument(
         "--store", type=Path, default=STORE, help="folder to keep it in; another one leaves the page alone"

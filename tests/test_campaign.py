@@ -71,6 +71,16 @@ def test_the_page_shows_what_is_kept(script: Script) -> None:
             assert (REPOSITORY / test).exists(), test
 
 
+def test_no_cases_at_a_time_are_refused_in_a_sentence(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["campaign.py", "--only", "malformed", "--amount", "1", "--jobs", "0", "--store", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", line)
+    with pytest.raises(SystemExit):
+        script("campaign").main()
+    assert "--jobs: found '0', expected a whole number from 1 on" in capsys.readouterr().err
+
+
 def test_mutations_change_what_is_computed_and_nothing_else(script: Script) -> None:
     mutations = script("faults.mutations")
     text = "def f(a: int, b: 'list[1]') -> int:\n    if a < 1 and b:\n        return a + 2\n    return -a\n"

@@ -1,5 +1,7 @@
 """Dates are the same whatever their notation, and those that are nearly the same count for something."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.dates import read_days, readings
 from emea.evidence.values import normal_form, read_values
+from emea.runs.wording import Called
 from emea.settings import EvidenceSettings
 from two_tables import linked, museums, people
 
@@ -78,6 +81,37 @@ def test_a_few_slips_do_not_hide_the_order() -> None:
     found = read_days(graph(born=(*values, "12/31/2001")), OTHER)[0][0]
     assert found == {value: f"d 2001-12-{int(value.split('/')[0]):02}" for value in values}
     assert read_days(graph(born=(*DAY_FIRST, "12/31/2001")), OTHER)[0] == {0: {}}  # one in four is no slip
+
+
+def test_single_values_or_contradictory_ones_do_not_tell_the_order() -> None:
+    unclear = tuple(f"{day}/{month}/2001" for day in range(1, 13) for month in range(1, 13) if day != month)
+    slip, others = ("12/31/2001",), tuple(f"{day}/7/2001" for day in range(13, 16))
+    for values in (unclear + slip, unclear + slip + others):
+        assert read_days(graph(born=values), OTHER)[0][0] == {}
+        assert read_days(graph(born=values, died=DAY_FIRST), OTHER)[0][0]["3/4/2001"] == "d 2001-04-03"
+    many = tuple(f"{day}/{month}/2001" for day in range(13, 29) for month in range(1, 13))
+    assert read_days(graph(born=unclear + slip + many), OTHER)[0][0]["3/4/2001"] == "d 2001-04-03"
+
+
+def test_a_day_is_shown_as_it_is_written() -> None:
+    side = graph(born=DAY_FIRST)
+    twice = pa.table([[0, 0], [0, 0], ["2/1/2003", "1/2/2003"], ["", ""], ["", ""]], schema=LITERAL_SCHEMA)
+    side = replace(side, literals=pa.concat_tables([side.literals, twice]))
+    days = read_days(side, OTHER)[0]
+    called = Called(side, side, ("en",), days)
+    shown = [called.value(0, form) for form in ("d 2003-02-01", "d 2003-01-02", "d 2001-12-31", "d 1999-01-01")]
+    assert shown == ["1/2/2003", "2/1/2003", "31/12/2001", "1999-01-01"]
+
+
+def test_the_last_of_february_is_that_of_its_year() -> None:
+    there = ("29/02/2000", "29.2.2004", "20040229", "29 Feb 1500")  # the last in the calendar of its time
+    assert all(map(readings, there))
+    assert not any(map(readings, ("29/02/2001", "2/29/2003", "29. Februar 1900", "20010229", "2100/2/29")))
+
+
+def test_days_of_one_month_tell_people_apart() -> None:
+    first, second = people("%Y-%m-01", things=60, names=6)
+    assert linked((first.drop(columns="town"), second.drop(columns="place")))[1].recall > 0.6  # else .2
 
 
 def test_where_values_do_not_tell_the_order_other_columns_do() -> None:

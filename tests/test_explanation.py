@@ -159,6 +159,15 @@ def test_the_bars_of_every_judged_link_add_up_also_from_the_folder(folder: Path)
         assert bars.values(row) == pytest.approx(float(kept.grounds.judged.said["values"][row]), abs=1e-9)
 
 
+def test_a_pair_to_which_its_rivals_leave_nothing_has_bars(folder: Path) -> None:
+    kept = Kept.read(folder)
+    assert kept.grounds.judged is not None
+    nothing = replace(kept.grounds.judged, share=np.zeros_like(kept.grounds.judged.share))
+    told = JudgedBars(kept.grounds, nothing).of(0)
+    assert all(map(math.isfinite, told.groups.values()))
+    assert told.log_odds < -20
+
+
 def test_what_is_kept_is_small_and_comes_back(structural: emea.Result, tmp_path: Path, folder: Path) -> None:
     keep(structural.outcome, tmp_path)
     kept, grounds = Kept.read(tmp_path), structural.outcome.grounds
@@ -331,9 +340,18 @@ def test_every_language_can_be_chosen(folder: Path) -> None:
     assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
 
 
-def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer) -> None:
-    with pytest.raises(InputError, match="the source graph has no 'Atlantis'"):
-        explainer.explain("Atlantis")
+def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, told in (
+        (("Atlantis",), "neither graph has 'Atlantis'"),
+        (("Atlantis", "Switzerland"), "the source graph has no 'Atlantis'"),
+        (("Schweiz", "Atlantis"), "the target graph has no 'Atlantis'"),
+    ):
+        with pytest.raises(InputError, match=told):
+            explainer.explain(*asked)
+    with monkeypatch.context() as changed:
+        changed.setattr(explainer.finder, "_called_so", lambda _, side: [1, 2] * side)
+        with pytest.raises(InputError, match="2 targets are called 'Atlantis'"):
+            explainer.explain("Atlantis")
     names = explainer.kept.names[0].to_pylist()
     with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
         explainer.explain(f"{names[7]}x")

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from emea.method import sample
 from emea.method.competition import Competition
 from emea.method.grounds import Steps
 from emea.method.judge import LONE, _proposed
-from emea.method.mixture import competing
+from emea.method.mixture import Sample, _Mixture, competing
 from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
@@ -418,3 +419,16 @@ def test_codes_of_a_column_do_not_speak_against_right_pairs() -> None:
     assert ratio[0] > ratio[4] > 0.5
     assert ratio[5] < -3.0
     assert np.minimum.accumulate(np.log(matched / unmatched), 1)[0, 4] < -5.0, "what a level that is rare did before"
+
+
+def test_a_level_that_hardly_occurs_takes_nothing_from_those_below_it() -> None:
+    """Of neighbours' support, say: a single unmatched pair on the best level does not hide what the second one says."""
+    level = np.array([0] + [1] * 50 + [2] * 50)
+    right = np.array([0.0] + [1.0] * 45 + [0.0] * 55)
+    kind, nobody = np.zeros(len(level), dtype=np.int64), np.empty(0, dtype=np.int64)
+    mixture = _Mixture.__new__(_Mixture)
+    mixture.sample = cast(Sample, SimpleNamespace(evidence=SimpleNamespace(kind=kind), random_kind=nobody))
+    mixture.kinds, mixture.unlisted = 1, np.empty(0)
+    said = mixture._ratio(level, nobody, right, 1 - right, 3)
+    assert said[1] > 1.5  # −2.2 if nothing below a level may say more than it
+    assert said[0] >= said[1] > 0 > said[-1]

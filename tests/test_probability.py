@@ -14,7 +14,7 @@ from torch import Tensor
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.segments import LOWEST
-from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable, nearest_only
+from emea.method.probability import Scale, _least, clamp, counterparts, fit_scale, most_probable, nearest_only
 from emea.settings import ProbabilitySettings
 
 SMALL = settings(max_examples=60, derandomize=True)
@@ -277,6 +277,18 @@ def test_what_none_is_worth_is_the_minimum_of_the_loss_with_the_prior() -> None:
     best = min((step / 500 - 0.4 for step in range(201)), key=loss)
     assert -0.1 < best < -0.02  # the pairs have a say, and so has the prior
     assert fit_scale(candidates, held_out, last, chosen).none == pytest.approx(best, abs=0.012)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_the_least_of_two_minima_is_found(side: int) -> None:
+    """A broad one around the typical value, and a deeper one two units away that the search does not see from there."""
+    chosen = ProbabilitySettings(prior_pairs=0.0)
+
+    def loss(value: float) -> float:
+        return min(value**2, (value - side * 0.19) ** 2 * 40 - 0.1)
+
+    assert _least(loss, 0.0, 0.1, chosen) == pytest.approx(0.0, abs=0.02)
+    assert _least(loss, 0.0, 0.1, chosen, several=True) == pytest.approx(side * 0.19, abs=0.01)
 
 
 def test_few_pairs_leave_none_near_the_typical_and_a_given_one_stays() -> None:

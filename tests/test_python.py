@@ -396,7 +396,9 @@ def test_decisions_may_be_held_by_the_program(result: emea.Result) -> None:
 
 def test_rows_with_the_same_id_are_one_entity_and_that_is_said() -> None:
     twice = pd.concat([OURS, OURS])
-    with pytest.warns(InputWarning, match=r"^data: 8 rows repeat a 'id'; rows with the same one are one entity$"):
+    with pytest.warns(
+        InputWarning, match=r"^data: 8 rows repeat a 'id', such as '11'; rows with the same one are one entity$"
+    ):
         assert len(emea.graph(twice, id="id").entities) == 8
 
 

@@ -32,11 +32,12 @@ def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0
     source, target, forward, backward = (torch.tensor(column) for column in zip(*beliefs, strict=True))
     sizes = len(task.source.entities), len(task.target.entities)
     candidates = Candidates(source, target, forward.clone(), *sizes, torch.zeros(sizes[0]), torch.zeros(sizes[1]))
-    none = (1 - torch.zeros(sizes[0]).index_add_(0, source, forward)).clamp(min=0)
-    found = Counterparts(candidates, forward.double(), backward.double(), none, torch.zeros(sizes[1]))
+    sides = (source, forward, sizes[0]), (target, backward, sizes[1])
+    nones = ((1 - torch.zeros(size).index_add_(0, ids, own)).clamp(min=0) for ids, own, size in sides)
+    found = Counterparts(candidates, forward.double(), backward.double(), *nones)
     calibration = Calibration.none()
     calibration.parameters = torch.tensor(line, dtype=torch.float64)
-    settings = Settings(matching=matching)
+    settings = Settings(matching=matching, evidence={"kind": "all"})
     prepared = Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
     alignment = match(found, calibration, settings.matching)
     return Outcome(prepared, settings, alignment, found, cast(Round, object()))
@@ -49,6 +50,7 @@ def reasons(found: Outcome) -> dict[str, str]:
     return dict(zip(table["source"].to_pylist(), table["why"].to_pylist(), strict=True))
 
 
+TWINS = "--cardinality many-to-one links both, if they are one"
 BELIEFS = [
     (0, 0, 0.97, 0.98), (1, 0, 0.6, 0.01),  # the target of a1 is taken
     (2, 1, 0.1, 0.9), (2, 2, 0.2, 0.1),  # a2 is rather without counterpart
@@ -73,8 +75,8 @@ def test_each_reason_is_said_in_a_phrase() -> None:
         "a04": "another candidate is as probable",
         "a05": "the candidate fits a06 better",
         "a07": "confidence .34 below .50",
-        "a08": "the candidate fits another source as well",
-        "a09": "the candidate fits another source as well",
+        "a08": f"the candidate fits another source as well; {TWINS}",
+        "a09": f"the candidate fits another source as well; {TWINS}",
     }
     table = unlinked(found).to_pylist()
     assert [row["source"] for row in table if row["candidate"]] == ["a08", "a09", "a05", "a01", "a07", "a04", "a02"]
@@ -100,11 +102,24 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
     assert reasons(found) == {
         "a01": f"{no}the nearest candidate is taken by A 0 with .97",
         "a02": f"{no}every candidate is below .01",
-        "a03": f"{no}.60 for none, .40 for the candidate; the candidate fits a04 better",
+        "a03": f"{no}.60 for none, .40 for the candidate; the candidate fits a04 better; {TWINS}",
         "a04": f"{no}.70 for none, .30 for the candidate",
         "a05": f"{no}.60 for none, .20 for the candidate; another candidate is as probable",
         "a06": "its link to B 4 is excluded",
     }
+
+
+@pytest.mark.parametrize(
+    ("cardinality", "hint"), [("one-to-one", f"; {TWINS}"), ("one-to-many", f"; {TWINS}".replace("-one", "-many"))]
+)
+def test_who_lost_to_a_twin_is_told_the_option(cardinality: str, hint: str) -> None:
+    beliefs = [(0, 0, 0.6, 0.6), (1, 0, 0.35, 0.35), (2, 1, 0.9, 0.9), (3, 1, 0.05, 0.05)]  # a3 is no twin of a2
+    found = outcome(beliefs, Task(graph("a", 4), graph("b", 2), Links.empty()), cardinality=cardinality)
+    no = "probably has no counterpart: the nearest candidate is taken by"
+    expected = {"a01": f"{no} a00 with .60{hint}", "a03": f"{no} a02 with .90"}
+    assert reasons(found) == expected
+    structural = found.settings.model_copy(update={"evidence": Settings().evidence})  # where many look alike
+    assert reasons(replace(found, settings=structural)) == expected | {"a01": f"{no} a00 with .60"}
 
 
 def test_confidence_is_calibrated_as_that_of_the_links() -> None:

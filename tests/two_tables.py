@@ -40,10 +40,10 @@ INSTITUTIONS = ["Museo Nacional del {}", "{} Museum of Art", "{} Gallery", "Nati
 THINGS = 360  # of which each table has five in six
 
 
-def tables(draw: random.Random, thing: Callable[[int], tuple[Row, Row]]) -> Pair:
+def tables(draw: random.Random, thing: Callable[[int], tuple[Row, Row]], things: int = THINGS) -> Pair:
     """Tables with a row for each thing that they have: source and target are told by their ids, a7 and b7."""
     rows: tuple[list[tuple[str | None, ...]], list[tuple[str | None, ...]]] = ([], [])
-    for number in range(THINGS):
+    for number in range(things):
         for name, own, row in zip("ab", rows, thing(number), strict=True):
             cells = [cell if draw.random() < 0.85 else None for cell in row[1:]]
             if draw.random() < 5 / 6:
@@ -54,18 +54,27 @@ def tables(draw: random.Random, thing: Callable[[int], tuple[Row, Row]]) -> Pair
     return first, second
 
 
-def people(notation: str, own: str = "%Y-%m-%d", *, last_day: int = 31, astray: float = 0.0) -> Pair:
-    """People with common names; dates of birth in two notations, a share of the second a day off."""
+def people(
+    notation: str,
+    own: str = "%Y-%m-%d",
+    *,
+    last_day: int = 31,
+    astray: float = 0.0,
+    things: int = THINGS,
+    names: int = len(FIRST),
+) -> Pair:
+    """People with common names, of which there are so many; dates of birth in two notations, a share of the second a
+    day off."""
     draw = random.Random(0)
 
     def person(_: int) -> tuple[Row, Row]:
-        first, last, town = draw.choice(FIRST), draw.choice(LAST), draw.choice(TOWNS)
+        first, last, town = draw.choice(FIRST[:names]), draw.choice(LAST[:names]), draw.choice(TOWNS)
         born = date(1940, 1, 1) + timedelta(draw.randrange(18_000))
         born = born.replace(day=min(born.day, draw.randint(1, last_day))) if last_day < 31 else born
         other = born + timedelta(draw.choice([-1, 1]) if draw.random() < astray else 0)
         return (f"{first} {last}", town, born.strftime(own)), (f"{last}, {first}", town, other.strftime(notation))
 
-    return tables(draw, person)
+    return tables(draw, person, things)
 
 
 def museums() -> Pair:

@@ -125,6 +125,12 @@ def test_rounds_tell_how_far_encoder_and_rules_agree(tmp_path: Path, result: eme
     assert 0 < (result.last.record()["agreement"] or 0) <= 1
 
 
+def test_what_few_links_say_is_not_to_be_relied_on(tmp_path: Path) -> None:
+    for count, few in ((29, True), (30, False)):
+        write_report(write_run(tmp_path / "run", rows(count)), tmp_path / "report.html")
+        assert ("links are too few to rely on that" in (tmp_path / "report.html").read_text(encoding="utf-8")) == few
+
+
 def test_a_run_without_links_has_a_report(tmp_path: Path) -> None:
     write_report(write_run(tmp_path / "run", []), tmp_path / "report.html")
     told = text_of(tmp_path / "report.html")

@@ -3,15 +3,17 @@
 import csv
 from pathlib import Path
 
+import polars as pl
 import pytest
 from made import name, write_run
 
-from emea.errors import InputError
+import emea
+from emea.errors import InputError, InputWarning
 from emea.formats import read_pair_names
 from emea.review.cards import Reviewed
 from emea.review.decision import Decision
 from emea.review.decisions import Decisions
-from emea.review.exchange import conflicts, export, merge, read
+from emea.review.exchange import conflicts, export, left_out, merge, read
 from emea.verdicts import DATABASE, NO, NONE, UNSURE, YES
 from test_run import command
 
@@ -204,6 +206,14 @@ def test_a_table_without_dates_does_not_replace_what_was_decided_on_the_page(tmp
     assert [each.target for each in decisions.holding()] == ["z"]
 
 
+def test_a_person_may_be_called_like_a_file(tmp_path: Path) -> None:
+    decisions = Decisions.open(tmp_path / DATABASE)
+    decisions.add([Decision("a", "z", YES)], "key", "anna.tsv")
+    (tmp_path / "sheet.tsv").write_text("source\ttarget\tdecision\twho\na\tx\tyes\tanna.tsv\n", encoding="utf-8")
+    assert merge(decisions, read(tmp_path / "sheet.tsv"), exclusive=True) == (0, [])
+    assert [each.target for each in decisions.holding()] == ["z"]
+
+
 def test_two_reviewers_are_merged_by_the_command(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 5, graphs=False)
     one, two = (
@@ -265,6 +275,37 @@ def test_decisions_that_were_written_into_the_table_of_a_run_count(tmp_path: Pat
     done = command("decisions", "run", folder=tmp_path)
     assert "3 of 15 sources decided: 2 yes, 1 no" in done.stdout
     assert "--import" not in done.stdout
+
+
+def test_what_cannot_be_taken_in_is_not_offered(tmp_path: Path) -> None:
+    page, file = Decisions.open(tmp_path / DATABASE), tmp_path / "decisions.tsv"
+    page.add([Decision("1", "x", YES), Decision("2", "y", NO)], "k", "anna")
+    rows = ("1\tx\tyes\tanna\t2100-01-01\n", "2\ty\tyes\tben\t2100-01-01\n", "2\ty\tyes\teve\t2100-01-01\n")
+    for count, expected in enumerate(([], ["1 conflict,"], ["2 conflicts,"]), 1):
+        file.write_text("source\ttarget\tdecision\twho\tat\n" + "".join(rows[:count]), encoding="utf-8")
+        for _ in range(2):  # before it is taken in, and after
+            told = left_out(page, tmp_path, exclusive=True)
+            assert [each for each in told if "--import" in each] == []
+            assert [part for each, part in zip(told, expected, strict=True) if part in each] == expected
+            assert merge(page, read(file), exclusive=True)[0] == 0
+
+
+def test_the_next_run_says_which_decisions_count(tmp_path: Path) -> None:
+    things = [pl.DataFrame({"id": [f"{side}1", f"{side}2"], "name": ["ash", "elm"]}) for side in "ab"]
+    task = emea.read(*things)
+    page = Decisions.open(tmp_path / DATABASE)
+    page.add([Decision("a1", "b1", YES)], "k", "anna")
+    page.close()
+    sheet, header = tmp_path / "alignment.review.tsv", "source\ttarget\tdecision\n"
+    for rows in ("a1\tb1\t\na2\tb2\t\n", "a1\tb1\tyes\n"):  # nothing decided, or nothing else
+        sheet.write_text(header + rows, encoding="utf-8")
+        assert len(emea.read_decisions(tmp_path, task).seeds) == 1  # without a warning
+    sheet.write_text(header + "a1\tb1\tno\na2\tb2\tyes\n", encoding="utf-8")
+    with pytest.warns(
+        InputWarning, match=r"sqlite counts; .*alignment.review.tsv says otherwise about 2, such as 'a1'"
+    ):
+        assert len(emea.read_decisions(tmp_path, task).seeds) == 1
+    emea.read_decisions(tmp_path / DATABASE, task)  # a file was chosen: without a warning
 
 
 def test_a_table_that_cannot_be_read_does_not_hide_what_was_decided_on_the_page(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from emea.analysis.bars import CALIBRATION, HIGHEST, RIVALS, Bars
 from emea.analysis.shapley import coalitions
 from emea.method.grounds import IDENTITY, Grounds, Judged
+from emea.method.judge import LEAST
 from emea.method.matching import SMALLEST_CHANCE
 
 LARGEST = (-50.0, 30.0)  # log-odds before entities compete
@@ -88,7 +89,7 @@ class JudgedBars:
         line, share = self.judged.line, self.judged.share[row]
         calibrated: np.ndarray = found if line == IDENTITY else line(found).clip(-HIGHEST, HIGHEST)
         if share < 1:
-            chance = share / (1 + np.exp(-calibrated))
+            chance = np.maximum(share / (1 + np.exp(-calibrated)), LEAST)
             calibrated = np.log(chance) - np.log1p(-chance)
         return calibrated
 

@@ -53,7 +53,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
     serving = serve(folder, host=host, port=port, insecure=insecure, people=people)
     for name, address in serving.addresses.items():
         typer.echo(f"{name}: {address}" if len(serving.addresses) > 1 else address)
-    for sentence in left_out(serving.desk.decisions, folder):
+    for sentence in left_out(serving.desk.decisions, folder, exclusive=serving.desk.reviewed.exclusive):
         say(sentence)
     say("decisions are kept as they are made; end with Ctrl-C")
     if not no_browser and len(serving.addresses) == 1:
@@ -112,7 +112,7 @@ def decisions(
         for each in counts["people"]:
             tell(f"{each['who']}: {each['decided']:,}")
         _list(conflicts(held.by_person(), exclusive=reviewed.exclusive), tell)
-    for sentence in left_out(held, folder):
+    for sentence in left_out(held, folder, exclusive=reviewed.exclusive):
         tell(sentence)
     held.close()
 

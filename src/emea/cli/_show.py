@@ -72,11 +72,12 @@ def show_page(page: Page, paths: list[Path]) -> None:
 def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, everything: bool = False) -> None:
     """How many links there are, the measures or else the links by confidence, and the files written."""
     from emea.runs.folder import RECORDS, RESULTS
+    from emea.runs.promise import caution
 
     count, confidence, seeds = len(outcome.alignment), outcome.alignment.confidence, len(outcome.prepared.given.seeds)
     besides = f" besides the {seeds:,} seeds" if seeds else ""
-    expected = f"; {float(confidence.mean()):.0%} of them are expected to be right" if count else ""
-    out.print(f"\n[bold]{count:,} links[/bold] found{besides}{expected}", highlight=False)
+    expected = f"; {float(confidence.mean()):.0%} of them are expected to be right{caution(count)}" if count else ""
+    out.print(f"\n[bold]{count:,} links[/bold] found{besides}{expected}", highlight=False, soft_wrap=True)
     chosen = outcome.settings.matching
     if count and chosen.precision is not None:
         least = float(confidence.min())

@@ -24,7 +24,7 @@ UNKNOWN = -1  # the level of a pair of which one has no value
 MOST_VALUES = 16  # of an entity in a field that are compared with those of another
 AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to
     (0.85, 0.0),
-    (CONTAINED, 0.5),  # for attributes without any like them
+    (CONTAINED, 0.5),  # for attributes without any like them; also days of one month, which tell entities apart
 )
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond

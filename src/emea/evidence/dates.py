@@ -53,9 +53,11 @@ MONTHS = (  # in English, German, French, Spanish, Italian, Portuguese and Dutch
 )
 SHORTEST = 3  # letters of a month
 MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # of each month
+GREGORIAN = 1583  # the first year of the calendar in which not every fourth year is a leap year
 COMPACT_YEARS = range(1000, 2200)  # of dates without separators: other numbers of eight digits are no dates
 MOSTLY = 0.5  # share of an attribute's values that are dates or years, for it to hold dates
-NEARLY_ALL = 0.95  # share that has to fit an order of day and month, or dates without separators
+NEARLY_ALL = 0.95  # share that has to fit an order of day and month, or dates without separators; others are slips
+AGREEING = 0.9  # share of the values that tell an order of day and month that has to tell the same
 FEWEST = 3  # days that tell a notation
 FEWEST_NUMBERS = 10  # values that tell that numbers are dates
 
@@ -100,7 +102,8 @@ def _valid(days: Mapping[str, tuple[str | int, ...]]) -> dict[str, str]:
     found = {}
     for notation, parts in days.items():
         year, month, day = map(int, parts)
-        if 1 <= month <= len(MONTHS) and 1 <= day <= MOST_DAYS[month - 1]:
+        leap = year % 4 == 0 and (year < GREGORIAN or year % 100 != 0 or year % 400 == 0)
+        if 1 <= month <= len(MONTHS) and 1 <= day <= MOST_DAYS[month - 1] and (leap or (month, day) != (2, 29)):
             found[notation] = f"{DAY}{year:04}-{month:02}-{day:02}"
     return found
 
@@ -130,12 +133,12 @@ class _Written:
             count = [sum(order in days for days in ordered.values()) for order in ORDERS]
             if max(count) < NEARLY_ALL * len(ordered) or not ordered:
                 continue
-            if count[0] == count[1]:
+            best = int(np.argmax(count))
+            if not _tells(len(ordered) - count[1 - best], len(ordered) - count[best], len(ordered)):
                 undecided[attribute] = ordered
                 continue
-            order = ORDERS[int(np.argmax(count))]
-            orders.add(order)
-            known[attribute] |= _ordered(ordered, order)
+            orders.add(ORDERS[best])
+            known[attribute] |= _ordered(ordered, ORDERS[best])
         return cls(graph, known, undecided, frozenset(orders))
 
     def days(self) -> set[str]:
@@ -167,6 +170,12 @@ def read_days(source: Graph, target: Graph) -> tuple[Days, Days]:
     """The days that values of both graphs stand for, where their notation is not the normal one."""
     first, second = _Written.read(source), _Written.read(target)
     return first.decided(second), second.decided(first)
+
+
+def _tells(fitting: int, against: int, count: int) -> bool:
+    """Whether values that only fit one order of day and month, and those that only fit the other, tell that of all:
+    if the former are more than slips could be, and nearly all of those that tell anything."""
+    return fitting > (1 - NEARLY_ALL) * count and fitting >= AGREEING * (fitting + against)
 
 
 def _ordered(values: Mapping[str, Mapping[str, str]], order: str) -> dict[str, str]:

@@ -19,8 +19,9 @@ from emea.data import Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
+from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
-from emea.evidence.values import Values, equal_pairs, read_values
+from emea.evidence.values import Days, Values, equal_pairs, read_values
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 
@@ -107,6 +108,7 @@ class Prepared:
     graphs: Task  # the graphs as encoders and rules see them, without seeds
     anchors: Anchors
     values: tuple[Values, ...] = ()  # of both graphs, if values count
+    days: tuple[Days, Days] = ({}, {})  # that values of both graphs stand for
 
     @cached_property
     def faults(self) -> tuple[str, ...]:
@@ -143,8 +145,11 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
-    read = [read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)]
-    sides = without_counters(read[0], read[1], (len(source.entities), len(target.entities)), task.seeds)
+    first, second = (
+        read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)
+    )
+    first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
+    sides = first, converted(first, second, task.seeds)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]
@@ -156,7 +161,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides)
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides, days)
 
 
 def _common_iris(source: Graph, target: Graph) -> pa.Array:

@@ -24,11 +24,12 @@ from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, SettingsError, shown
 from emea.formats._addresses import STORES, Address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
-from emea.formats._decided import decided_in, read_database
+from emea.formats._decided import decided_in, read_database, tell_uncounted
 from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
 from emea.formats._lookup import every_format, first_with, graph_format, pair_format
+from emea.formats._lookup import read_pair_names as read_pair_names  # also for runs
 from emea.formats._pairs import (
     MANY_TO_MANY,
     ONE_TO_ONE,
@@ -155,12 +156,10 @@ def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, str | Path]:
         return _pairs(decisions, "decisions")
     path = decided_in(Path(decisions))
     in_database = suffix(path) == suffix(Path(DATABASE))
-    return (read_database(path, cardinality) if in_database else read_pair_names(path)), path
-
-
-def read_pair_names(path: Path) -> pa.Table:
-    """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
-    return pair_format(path, PairReader).read_pairs(path)
+    pairs = read_database(path, cardinality) if in_database else read_pair_names(path)
+    if Path(decisions).is_dir():
+        tell_uncounted(pairs, path)
+    return pairs, path
 
 
 def convert(

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from emea.errors import InputError, InputWarning
 from emea.formats._files import one_line
-from emea.formats._pairs import PairColumns
+from emea.formats._lookup import read_pair_names
+from emea.formats._pairs import PairColumns, is_excluded
 from emea.verdicts import DATABASE, YES, holding
 
 DECISIONS = (DATABASE, "decisions.sssom.tsv", "decisions.tsv", "alignment.review.tsv")  # in the folder of a run
@@ -66,6 +67,30 @@ def read_database(path: Path, cardinality: str) -> pa.Table:
         hint = "--cardinality many-to-one keeps them"
         warnings.warn(InputWarning(f"{path}: {several}; {lost[0]}; {hint}"), stacklevel=4)
     return columns.build(path, "decisions")
+
+
+def tell_uncounted(counted: pa.Table, path: Path) -> None:
+    """Warn of other files in the folder of a run that decide otherwise than the one that counts."""
+    known = _stated(counted)
+    for name in DECISIONS[1:]:
+        other = path.parent / name
+        if other == path or not other.exists():
+            continue
+        try:
+            missing = {source or target for source, target, _ in _stated(read_pair_names(other)) - known}
+        except InputError:  # a table in which nothing is decided yet, or which `emea decisions` complains about
+            continue
+        if missing:
+            said = f"{other} says otherwise about {len(missing):,}, such as '{min(missing)}', and does not count"
+            warnings.warn(
+                InputWarning(f"{path} counts; {said}; emea decisions {path.parent} shows how to take it in"),
+                stacklevel=4,
+            )
+
+
+def _stated(pairs: pa.Table) -> set[tuple[str, str, bool]]:
+    """Source, target and whether they are different, of each pair."""
+    return {*zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), is_excluded(pairs).tolist(), strict=True)}
 
 
 def _events(path: Path) -> list[Event]:

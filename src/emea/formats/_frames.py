@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from emea.contracts import PLAIN, Reading
 from emea.data import Graph
-from emea.errors import InputError, InputWarning, shown
+from emea.errors import InputError, shown
 from emea.formats._cells import array_of, cells, flattened
 from emea.formats._keys import LISTED, id_column
 from emea.formats._networks import family, networkx_graph, rdflib_graph
@@ -73,8 +72,6 @@ def held(data: Any, name: str, reading: Reading = PLAIN) -> Held:
         return Held(_filled(triples_table(table, name), name, reading))
     _require_column(table, reading.id_column, name)
     key = id_column(name, table, reading.id_column)
-    if key is not None:
-        _warn_of_repeated(table[key], key, name)
     if key is None:
         table, key = _numbered(table, data)
         note = f"{name}: no column identifies the rows, so they are named by their {key}; id= names a column"
@@ -207,14 +204,6 @@ def _numbered(table: pa.Table, data: Any) -> tuple[pa.Table, str]:
     while name in table.column_names:
         name = f"_{name}"
     return table.append_column(name, numbers), name
-
-
-def _warn_of_repeated(ids: pa.ChunkedArray, key: str, name: str) -> None:
-    """A program does not see notes, and would miss the rows that become one entity."""
-    repeated = 0 if pa.types.is_nested(ids.type) else len(ids.drop_null()) - pc.count_distinct(ids).as_py()
-    if repeated:
-        said = f"{name}: {repeated:,} rows repeat a '{key}'; rows with the same one are one entity"
-        warnings.warn(said, InputWarning, stacklevel=2)
 
 
 def _require_column(table: pa.Table, wanted: str | None, name: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow as pa
+
 from emea import plugins
 from emea.contracts import Format, GraphReader, GraphWriter, PairReader, PairWriter
 from emea.errors import InputError
@@ -52,3 +54,8 @@ def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[
         expected = f"expected one for {what}: {listed} (also with .gz)"
         raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}")
     return found
+
+
+def read_pair_names(path: Path) -> pa.Table:
+    """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
+    return pair_format(path, PairReader).read_pairs(path)

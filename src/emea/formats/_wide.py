@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
-from emea.errors import InputError, SettingsError
+from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
 from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
@@ -132,7 +133,10 @@ def _sheet(
     if lost:
         notes.append(f"{shown}: {lost:,} rows without '{key}' are skipped")
     if repeated:
-        notes.append(f"{shown}: {repeated:,} rows repeat a '{key}'; rows with the same one are one entity")
+        counts = pc.value_counts(ids.drop_null())
+        one = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+        said = f"{shown}: {repeated:,} rows repeat a '{key}', such as '{one}'; rows with the same one are one entity"
+        warnings.warn(InputWarning(said), stacklevel=2)
     if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
         raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
     return Sheet(name, ids, key, columns)

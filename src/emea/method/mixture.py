@@ -215,7 +215,7 @@ class _Mixture:
             depth,
             UNMATCHED_PRIOR,
         )
-        ratio = np.minimum.accumulate(np.log(matched / unmatched), 1)
+        ratio = falling(matched, unmatched)
         return np.where(level != UNKNOWN, ratio[kind, level], 0.0)
 
     def _shares(self, level: np.ndarray, weight: np.ndarray, kind: np.ndarray, depth: int, prior: float) -> np.ndarray:

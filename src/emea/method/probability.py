@@ -146,7 +146,7 @@ def fit_scale(
         missed = (nones / (1 - found)).clamp(max=1.0).mean(0)
         return 2 * float((share * (1 - found).square() + (1 - share) * (1 - missed).square()).sum())
 
-    return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings))
+    return replace(scale, none=_least(error, typical.none, NONE_UNIT, settings, several=True))
 
 
 def _sharper(scale: Scale, log_sharpness: float) -> Scale:
@@ -160,16 +160,28 @@ def _nones(believed: Counterparts, competition: Competition) -> Tensor:
     return torch.stack([side for side, once in sides if once])
 
 
-def _least(loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings) -> float:
+def _least(
+    loss: Callable[[float], float], typical: float, unit: float, settings: ProbabilitySettings, *, several: bool = False
+) -> float:
     """The value with the least loss within two units of the typical one; a deviation by one unit costs as much as
-    `prior_pairs` pairs."""
+    `prior_pairs` pairs. Where there may be `several` minima, a coarse grid tells whether the search ended in a wrong
+    one."""
     from scipy.optimize import minimize_scalar  # here: it loads slowly
 
     def total(value: float) -> float:
         return loss(value) + settings.prior_pairs * ((value - typical) / unit) ** 2
 
-    bounds = (typical - 2 * unit, typical + 2 * unit)
-    return float(minimize_scalar(total, bounds=bounds, method="bounded", options={"xatol": 0.1 * unit}).x)
+    def refined(low: float, high: float) -> float:
+        return float(minimize_scalar(total, bounds=(low, high), method="bounded", options={"xatol": 0.1 * unit}).x)
+
+    low, high = typical - 2 * unit, typical + 2 * unit
+    found = refined(low, high)
+    if not several:
+        return found
+    coarse = min((typical + step * unit for step in range(-2, 3)), key=total)
+    if abs(coarse - found) < unit or total(coarse) >= total(found):
+        return found
+    return refined(max(low, coarse - unit), min(high, coarse + unit))
 
 
 def _linked_share(believed: Counterparts, pairs: Candidates) -> float:

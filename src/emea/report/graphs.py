@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pyarrow as pa
 import torch
 
 from emea.data import Graph, Task
-from emea.errors import EmeaError, InputWarning
+from emea.errors import EmeaError
 from emea.evidence.prepared import Prepared, prepare
 from emea.formats._labels import labels, last_parts, types
 from emea.report.reading import FinishedRun
@@ -82,12 +81,10 @@ def read_again(run: FinishedRun) -> Task | str:
             return f"{place} is not asked again"
         if not Path(place).exists():
             return f"{place} is no longer there"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        try:
-            task = inputs.read(run.settings.get("matching", {}).get("cardinality", "one-to-one"))[0]
-        except EmeaError as error:
-            return str(error)
+    try:
+        task = inputs.read_again(run.settings.get("matching", {}).get("cardinality", "one-to-one"))
+    except EmeaError as error:
+        return str(error)
     sizes = len(task.source.entities), len(task.target.entities)
     if sizes != (run.about.get("sources"), run.about.get("targets")):
         return "the files have changed since the run"

@@ -8,6 +8,10 @@ import pyarrow.compute as pc
 from emea.runs.unlinked import NONE
 
 COMMON = (  # phrases of runs/unlinked.py
+    (
+        r"; --cardinality \S+ links both, if they are one$",
+        "the candidate fits another source nearly as well: a duplicate?",
+    ),
     (rf"^{NONE}the nearest candidate is taken by ", f"{NONE}the nearest candidate is taken by another source"),
     (rf"^{NONE}[\d.]+ for none, ", f"{NONE}none fits better than the candidate"),
     (r"^its link to .* is excluded$", "its link is excluded"),

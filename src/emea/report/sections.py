@@ -16,6 +16,7 @@ from emea.report.markup import Content, h, label, named, table
 from emea.report.reading import FinishedRun
 from emea.report.reasons import grouped
 from emea.runs.folder import written_table
+from emea.runs.promise import caution
 
 CUTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 DOUBTFUL = 0.8  # confidence below which a link should be looked at
@@ -46,6 +47,7 @@ def _found(run: FinishedRun, measures: dict[str, Any] | None) -> str:
         return "No link was found."
     mean = float(run.confidence.mean())
     told = f"{count:,} links were found, of which {_percent(mean)} (about {round(mean * count):,}) should be right"
+    told += caution(count)
     if measures is None:
         return f"{told}."
     return (

@@ -24,6 +24,7 @@ class Decision:
     who: str = ""
     at: str = ""
     step: int = 0
+    named: bool = True  # whether `who` is a person, not the file in which nobody is named
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

@@ -106,19 +106,23 @@ def of_run(folder: Path) -> Decisions:
     return held
 
 
-def left_out(decisions: Decisions, folder: Path) -> list[str]:
-    """What the files of a run decide on and these decisions do not, and how to take it in: a sentence for each file."""
-    ours, told = decisions.by_person(), []
+def left_out(decisions: Decisions, folder: Path, *, exclusive: bool) -> list[str]:
+    """What the files of a run decide on and these decisions do not: a sentence for what can be taken in, and one for
+    what is in conflict, of each file."""
+    told = []
     for path in _filled_in(folder):
         try:
-            count = len({each.source for each in _new(ours, _found(path))})
+            taken, found = _taken(decisions.by_person(), _found(path), exclusive=exclusive)
         except InputError as error:  # which is no reason to hide the others
             told.append(f"{path} is left out: {error}")
             continue
-        if count:
+        if taken:
+            count = len({each.source for each in taken})
             sources = f"{count:,} source{'s' * (count != 1)}"
             taking = f"take them in: emea decisions {folder} --import {path}"
             told.append(f"{path} holds decisions on {sources} that are not among these; {taking}")
+        if found:
+            told.append(f"{path}: {len(found):,} conflict{'s' * (len(found) != 1)}, left to decide, such as {found[0]}")
     return told
 
 
@@ -135,8 +139,8 @@ def _mappings(path: Path) -> Iterator[Decision]:
             continue
         verdict = NONE if not row["target"] else NO if row["excluded"] == "Not" else told or YES
         shown = {"confidence": float(row["confidence"])} if row["confidence"] else {}
-        who = row["reviewer"] or path.name
-        yield Decision(row["source"], row["target"], verdict, row["comment"], None, shown, who, row["date"])
+        person, said = row["reviewer"], (row["source"], row["target"], verdict, row["comment"])
+        yield Decision(*said, None, shown, person or path.name, row["date"], named=bool(person))
 
 
 def _rows(path: Path) -> Iterator[Decision]:
@@ -164,8 +168,9 @@ def _rows(path: Path) -> Iterator[Decision]:
         verdict = NONE if WORDS[word] == YES and not target else WORDS[word]
         shown = {"confidence": float(cells["weight"])} if _is_number(cells.get("weight", "")) else {}
         sampled = float(cells["sampled"]) if _is_number(cells.get("sampled", "")) else None
-        who, at = cells.get("who") or path.name, cells.get("at", "")
-        yield Decision(cells["source"], target, verdict, cells.get("comment", ""), sampled, shown, who, at)
+        person, said = cells.get("who"), (cells["source"], target, verdict, cells.get("comment", ""))
+        at = cells.get("at", "")
+        yield Decision(*said, sampled, shown, person or path.name, at, named=bool(person))
 
 
 def _is_number(text: str) -> bool:
@@ -224,7 +229,14 @@ def _disagree(one: Decision, other: Decision) -> bool:
 def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) -> tuple[int, list[Conflict]]:
     """Take in what others decided: how many are new, and every conflict; what is in conflict is left out, and stays
     open to be decided."""
-    ours = decisions.by_person()
+    taken, found = _taken(decisions.by_person(), theirs, exclusive=exclusive)
+    return decisions.import_(taken) if taken else 0, found
+
+
+def _taken(
+    ours: Sequence[Decision], theirs: Sequence[Decision], *, exclusive: bool
+) -> tuple[list[Decision], list[Conflict]]:
+    """What is new and in no conflict, and every conflict of what is new."""
     new = _new(ours, theirs)
     added = {id(each) for each in new}
     latest = {(each.source, each.who) for each in new}
@@ -233,12 +245,12 @@ def merge(decisions: Decisions, theirs: Sequence[Decision], *, exclusive: bool) 
         each for each in conflicts([*kept, *new], exclusive=exclusive) if added & {id(each.first), id(each.second)}
     ]
     refused = {id(each) for one in found for each in (one.first, one.second)}
-    return decisions.import_([each for each in new if id(each) not in refused]) if new else 0, found
+    return [each for each in new if id(each) not in refused], found
 
 
 def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]:
-    """What others decided after all that is known of them. Without a date, it is what is not known of a table where
-    nobody is named; or all that is known of a person."""
+    """What others decided after all that is known of them, and otherwise than that. Without a date, it is what is not
+    known of a table where nobody is named; nothing, if anything is known of a person."""
     last: dict[tuple[str, str], str] = {}
     for each in ours:
         last[each.source, each.who] = max(each.at, last.get((each.source, each.who), ""))
@@ -246,8 +258,8 @@ def _new(ours: Sequence[Decision], theirs: Sequence[Decision]) -> list[Decision]
 
     def is_new(each: Decision) -> bool:
         known = last.get((each.source, each.who), "")
-        if each.at or (known and suffix(Path(each.who)) not in SUFFIXES):
-            return each.at > known
-        return (each.source, each.who, each.target, each.verdict) not in said
+        if (each.source, each.who, each.target, each.verdict) in said:
+            return False
+        return each.at > known if each.at or (known and each.named) else True
 
     return [each for each in held_by_each(theirs) if is_new(each)]

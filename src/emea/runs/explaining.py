@@ -50,7 +50,7 @@ class Explainer:
         settings = Settings(**read_config(folder / "settings.toml"))
         if prepared is None:
             try:
-                prepared = prepare(inputs.read(settings.matching.cardinality)[0], settings.evidence)
+                prepared = prepare(inputs.read_again(settings.matching.cardinality), settings.evidence)
             except EmeaError as error:
                 prepared = str(error)
         if isinstance(prepared, str):

@@ -46,11 +46,16 @@ class Finder:
         """The two entities; if only one is given, it may be of either graph."""
         if target is not None:
             return self._find(source, 0), self._find(target, 1)
-        only_there = not self._names_one(source, 0) and self._names_one(source, 1)
+        ours, theirs = self._named(source, 0), self._named(source, 1)
+        if not ours and not theirs:
+            raise InputError(f"neither graph has '{source}'{self._hint(source, 0) or self._hint(source, 1)}")
+        only_there = len(ours) != 1 and (len(theirs) == 1 or not ours)
         return (None, self._find(source, 1)) if only_there else (self._find(source, 0), None)
 
-    def _names_one(self, text: str, side: int) -> bool:
-        return self._exact(text, side) is not None or len(self._called_so(text, side)) == 1
+    def _named(self, text: str, side: int) -> list[int]:
+        """The entity of this name, or else those whose label or last part of the name is this."""
+        exact = self._exact(text, side)
+        return self._called_so(text, side) if exact is None else [exact]
 
     def _exact(self, text: str, side: int) -> int | None:
         found = self.number(side, text)
@@ -69,17 +74,17 @@ class Finder:
         return sorted(found)
 
     def _find(self, text: str, side: int) -> int:
-        """The entity of this name, or the only one whose label or last part of the name is this."""
-        exact = self._exact(text, side)
-        if exact is not None:
-            return exact
-        found = self._called_so(text, side)
+        """The only entity that is named so."""
+        found = self._named(text, side)
         if len(found) == 1:
             return found[0]
-        names = self.names[side].to_pylist()
         if found:
-            shown = ", ".join(names[number] for number in found[:3])
+            shown = ", ".join(self.name(side, number) for number in found[:3])
             raise InputError(f"{len(found)} {SIDES[side]}s are called '{text}': expected one of {shown}")
+        raise InputError(f"the {SIDES[side]} graph has no '{text}'{self._hint(text, side)}")
+
+    def _hint(self, text: str, side: int) -> str:
+        """Which name may be meant."""
+        names = self.names[side].to_pylist()
         near = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InputError(f"the {SIDES[side]} graph has no '{text}'{hint}")
+        return f"; did you mean '{near[0]}'?" if near else ""

@@ -101,11 +101,17 @@ class Inputs(BaseModel):
         self.check()
         with warnings.catch_warnings():
             if self.strict_seeds:
-                warnings.simplefilter("error", InputWarning)
+                warnings.filterwarnings("error", ".*skipping ", InputWarning)
             try:
                 return self._read(cardinality)
             except InputWarning as skipped:
                 raise InputError(f"{skipped}; --strict-seeds refuses that") from None
+
+    def read_again(self, cardinality: str = ONE_TO_ONE) -> Task:
+        """The task once more; what was warned of is not said again."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            return self.read(cardinality)[0]
 
     def _read(self, cardinality: str) -> tuple[Task, Reference | None, str | None]:
         from emea.examples import read_example

@@ -51,7 +51,7 @@ class Run:
         if not settings.exists() or not finished(folder):
             raise InputError(f"{folder} holds no finished run, expected the folder of one")
         inputs = Inputs.parse(read_config(settings, "run"), settings)
-        task, _, _ = inputs.read(load(config=settings).matching.cardinality)
+        task = inputs.read_again(load(config=settings).matching.cardinality)
         found = read_pair_names(folder / "alignment.tsv")
         ids = [_known(graph, found[side], side) for graph, side in ((task.source, "source"), (task.target, "target"))]
         seeds = [column.numpy() for column in task.seeds.columns]

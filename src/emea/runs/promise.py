@@ -39,3 +39,13 @@ def checks_for(precision: float) -> int:
     (59, 29)
     """
     return math.ceil(math.log(DOUBT) / math.log(precision))
+
+
+def caution(links: int) -> str:
+    """What has to be said after how many links should be right, if these are few.
+
+    >>> caution(2), caution(1), caution(30)
+    (', but 2 links are too few to rely on that', ', but 1 link is too few to rely on that', '')
+    """
+    few = f"{links:,} links are" if links != 1 else "1 link is"
+    return f", but {few} too few to rely on that" if links < FEWEST else ""

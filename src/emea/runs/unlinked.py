@@ -21,6 +21,9 @@ HUNDREDTHS = pa.array([f"{number / 100:.2f}".removeprefix("0") for number in ran
 SMALLEST = 1e-4  # doubt that calibration sees
 LEAST_SPREAD = 0.1  # of the links' logits, to draw a line through them
 NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
+NEARLY = (
+    0.2  # probability of a source, as a share of that of the target's other sources, from which it may be their twin
+)
 NONE = "probably has no counterpart: "
 Text: TypeAlias = str | pa.Array
 Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
@@ -91,6 +94,7 @@ class _Reasons:
     def __init__(self, outcome: Outcome) -> None:
         self.task, self.settings = outcome.prepared.given, outcome.settings.matching
         self.baseline = outcome.settings.method if outcome.last is None else None
+        self.valued = self.baseline is None and outcome.settings.evidence.counts_values
         beliefs, links = outcome.counterparts, outcome.alignment
         pairs = beliefs.candidates
         self.beliefs = beliefs
@@ -112,8 +116,12 @@ class _Reasons:
     def of(self, source: np.ndarray, row: np.ndarray) -> pa.Array:
         """A phrase for each of these sources, given the rows of their most probable candidates."""
         target, probability = at_rows(self.target, row), at_rows(self.forward, row).astype(np.float64)
-        taken = ["taken by ", _called(self.task.source, self.partner[target]), " with ", _shown(self.sure[target])]
-        rivalry = self._by_method(source, target, row) if self.baseline is None else []
+        twins = self._twins(target, row)
+        taken = [
+            *("taken by ", _called(self.task.source, self.partner[target])),
+            *(" with ", _shown(self.sure[target]), twins),
+        ]
+        rivalry = self._by_method(source, target, row, twins) if self.baseline is None else []
         cases: list[Case] = [
             (row < 0, ["no candidate"]),
             *self._without(source, target, probability, taken, rivalry),
@@ -144,7 +152,17 @@ class _Reasons:
             (likelier, shares),
         ]
 
-    def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray) -> list[Case]:
+    def _twins(self, target: np.ndarray, row: np.ndarray) -> pa.Array:
+        """What helps where the candidate fits the source, and others nearly as well: these may be one thing. By
+        structure alone, many look alike that are not."""
+        own = at_rows(self.backward, row).astype(np.float64)
+        none = self.beliefs.target_none.cpu().numpy()[target]
+        is_twin = (own > 0) & (own >= none) & (own >= NEARLY * (1 - none - own))
+        option = {"one-to-one": "many-to-one", "one-to-many": "many-to-many"}.get(self.settings.cardinality)
+        hint = f"; --cardinality {option} links both, if they are one" if option and self.valued else ""
+        return pc.if_else(pa.array(is_twin), hint, "")
+
+    def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray, twins: pa.Array) -> list[Case]:
         """Why pairs are not mutually best, where that is required."""
         if self.settings.method != "mutual":
             return []
@@ -164,8 +182,8 @@ class _Reasons:
         worse = at_rows(self.backward, row) < tops[1][target]
         return [
             (ties[0][source], ["another candidate is as probable"]),
-            (worse, ["the candidate fits ", _called(self.task.source, rival), " better"]),
-            (ties[1][target], ["the candidate fits another source as well"]),
+            (worse, ["the candidate fits ", _called(self.task.source, rival), " better", twins]),
+            (ties[1][target], ["the candidate fits another source as well", twins]),
         ]
 
 

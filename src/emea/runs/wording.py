@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from emea.data import Graph
-from emea.evidence.dates import readings
 from emea.evidence.prepared import Prepared, ValuedGraph
 from emea.evidence.similarity import NEXT_DAY, ONE_APART, OTHER_YEAR, SAME_MONTH, SAME_YEAR, SLIPPED, YEAR_OF_DAY
-from emea.evidence.values import DAY, normal_form
+from emea.evidence.values import DAY, Days, normal_form
 from emea.formats._labels import labels, last_part, last_parts
 
 SHOWN = 80  # characters of a value
@@ -22,8 +21,9 @@ SHOWN = 80  # characters of a value
 class Called:
     """What the entities, relations and attributes of one graph are called."""
 
-    def __init__(self, graph: Graph, wide: Graph, languages: Sequence[str]) -> None:
+    def __init__(self, graph: Graph, wide: Graph, languages: Sequence[str], days: Days | None = None) -> None:
         self.graph, self.wide, self.languages = graph, wide, tuple(languages) or usual_languages()
+        self.days = days or {}
         self.values = wide.values if isinstance(wide, ValuedGraph) else 0
 
     @cached_property
@@ -57,25 +57,29 @@ class Called:
 
     def value(self, entity: int, form: str) -> str:
         """A value of an entity, given in normal form, as the graph has it; in that form where it is not its own."""
-        order, held, texts = self._literals
+        order, held = self._literals
         first, last = np.searchsorted(held, [entity, entity + 1])
-        for text in texts.take(pa.array(order[first:last])).to_pylist():
-            if normal_form(text) == form or form in readings(text).values():
+        rows = self.graph.literals.select(["attribute", "value"]).take(pa.array(order[first:last]))
+        for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            if self.days.get(attribute, {}).get(text, normal_form(text)) == form:
                 return shortened(text)
         return shortened(form[2:])
 
     @cached_property
-    def _literals(self) -> tuple[np.ndarray, np.ndarray, pa.Array]:
-        """Rows of the values by entity, the entity of each of these, and the values."""
+    def _literals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the values by entity, and the entity of each of these."""
         entity = self.graph.literals["entity"].to_numpy()
         order = np.argsort(entity, kind="stable")
-        return order, entity[order], self.graph.literals["value"]
+        return order, entity[order]
 
 
 def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:
     """Of the source graph, and of the target graph."""
-    given, graphs = prepared.given, prepared.graphs
-    return Called(given.source, graphs.source, languages), Called(given.target, graphs.target, languages)
+    given, graphs, (first, second) = prepared.given, prepared.graphs, prepared.days
+    return (
+        Called(given.source, graphs.source, languages, first),
+        Called(given.target, graphs.target, languages, second),
+    )
 
 
 def usual_languages() -> tuple[str, ...]:

@@ -50,6 +50,14 @@ def test_distance_tells_apart_what_ngrams_do_not() -> None:
     assert pairs(["kirk james", "kirk jane"], ["kirk james t"]) == {("kirk james", "kirk james t")}
 
 
+def test_the_same_string_is_as_like_as_can_be_and_distance_counts_half() -> None:
+    found, likeness = alike(["saint john", "abcabd"], ["abcabc", "saint john"], ALL)
+    assert found.tolist() == [[0, 1], [1, 0]]
+    left, right = ngrams(Letters(["abcabd", "saint john"]), Letters(["abcabc", "saint john"]))
+    cosine = float((left @ right.T).toarray()[0, 0])
+    assert likeness.tolist() == pytest.approx([1.0, (cosine + 5 / 6) / 2], abs=1e-6)
+
+
 def test_nothing_is_like_nothing() -> None:
     assert pairs(["qqq"], ["zzz"]) == set()
     found, likeness = alike(["abc"], ["xyz"], ALL)

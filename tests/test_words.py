@@ -35,6 +35,11 @@ def test_all_words_at_once_are_as_alike_as_one_by_one() -> None:
     assert 100 < np.count_nonzero(found) < len(found) / 2
 
 
+def test_two_letters_that_changed_places_leave_a_word_much_the_same() -> None:
+    assert likeness("wsahington", "washington") == pytest.approx(0.9)
+    assert likeness("was", "washingtonian") < 0.9  # too short to be a misspelling of it
+
+
 @pytest.mark.parametrize(("one", "other"), [("1024", "1025"), ("1024", "102"), ("viii", "vii"), ("xiii", "xiiii")])
 def test_numbers_are_the_same_or_different(one: str, other: str) -> None:
     assert likeness(one, other) == 0.0

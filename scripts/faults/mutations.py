@@ -66,9 +66,9 @@ def mutants(tree: ast.Module) -> list[tuple[int, str, Callable[[], None]]]:
 
 
 def _hints(node: ast.AST) -> list[ast.AST]:
-    """What in a node is not computed with: annotations, and __future__'s."""
+    """What in a node is not computed with: annotations, and decorators such as that of a frozen dataclass."""
     named = [getattr(node, each, None) for each in ("annotation", "returns")]
-    return [each for each in named if isinstance(each, ast.AST)]
+    return [each for each in (*named, *getattr(node, "decorator_list", ())) if isinstance(each, ast.AST)]
 
 
 def _name(node: ast.AST) -> str:

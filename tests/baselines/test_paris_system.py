@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -401,6 +402,14 @@ def test_a_copy_is_linked(size: dict[str, int], seed: int) -> None:
     assert steps[-1].turn.changed <= 0.01
     assert result.last is None
     assert [step.number for step in steps] == list(range(len(steps)))
+
+
+def test_a_turn_says_how_long_it_took() -> None:
+    started = time.perf_counter()
+    _, steps = settle_steps(copies(0)[0])
+    assert len(steps) > 1
+    assert min(step.seconds for step in steps) > 0
+    assert sum(step.seconds for step in steps) < time.perf_counter() - started
 
 
 def test_seeds_are_not_found_again() -> None:

@@ -120,6 +120,7 @@ def _look_in_current_folder() -> None:
         sys.path.append(here)
 
 
+@cache
 def _public_class(module: ModuleType, contract: type) -> type | None:
     """The one class in a plug-in file that fulfils the contract."""
     for _, member in inspect.getmembers(module, inspect.isclass):

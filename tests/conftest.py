@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from emea import examples
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
 
 
-def pytest_collectstart(collector: pytest.Collector) -> None:
-    """Before the first module is imported; never in the process that only hands out tests, which needs none of this."""
-    if not isinstance(collector, pytest.Session):
+def pytest_collection(session: pytest.Session) -> None:
+    """Before the first module of tests is imported."""
+    if session.config.getoption("dist") != "no":  # this process only hands out tests: it needs none of this
         return
     import hypothesis
     import torch
@@ -63,6 +61,7 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 def made_once() -> Iterator[None]:
     """What all tests may share: the graphs of the example, the command with all its options, and how fast this machine
     multiplies, which every run would try out."""
+    from emea import examples
     from emea.runs import estimate
 
     with pytest.MonkeyPatch.context() as patched:

@@ -431,7 +431,7 @@ def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:
 
 def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: emea.Result) -> None:
     explainer = Explainer.of(structural.outcome)
-    links = sorted(explainer.kept.confidence)[::14]
+    links = sorted(explainer.kept.confidence)[::8]
     run, sizes = Recomputed(explainer.loop, links), []
 
     def but(all_of: list[Triple], these: list[Triple]) -> list[Triple]:

@@ -10,27 +10,31 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import hypothesis
 import pytest
-import torch
-
-from emea import examples
+import typer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no defect
-hypothesis.settings.load_profile("patient")
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
-
-gc.disable()  # until all tests are collected: of hundreds of modules that are imported nothing goes away
-
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Before the first module of tests is imported."""
+    if session.config.getoption("dist") != "no":  # this process only hands out tests: it needs none of this
+        return
+    import hypothesis
+    import torch
+
+    hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no defect
+    hypothesis.settings.load_profile("patient")
+    if not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"  # kernels for GPUs are then run by an interpreter
+    gc.disable()  # until all tests are collected: of hundreds of modules that are imported nothing goes away
+
+
 def pytest_collection_finish() -> None:
+    gc.freeze()  # what was imported stays: no search for what can go shall look at it
     gc.enable()
 
 
@@ -44,6 +48,8 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
 @pytest.fixture(autouse=True, scope="module")
 def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     """Small tensors: several threads would wait for each other longer than they compute."""
+    import torch
+
     threads = torch.get_num_threads()
     if request.node.path.stem not in LARGE:
         torch.set_num_threads(1)
@@ -52,18 +58,25 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def example_read_once() -> Iterator[None]:
-    """The graphs of the example are values: all tests may share them."""
+def made_once() -> Iterator[None]:
+    """What all tests may share: the graphs of the example, the command with all its options, and how fast this machine
+    multiplies, which every run would try out."""
+    from emea import examples
+    from emea.runs import estimate
+
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(estimate, "matrix_rate", cache(estimate.matrix_rate))
         patched.setattr(examples, "read_graph", cache(examples.read_graph))
+        patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
     """Debian's Chromium, once for all tests."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=600_000)  # milliseconds: a busy machine is no defect
     program = shutil.which("chromium")
     if program is None:
         pytest.fail("found no chromium, expected one: apt-get install chromium")

@@ -25,6 +25,7 @@ from emea.kernels.joins import Edges
 from emea.kernels.lists import Found, Visits, centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, plain_product, products
 from emea.settings import SimilaritySettings, load
+from small_world import read_small_world
 
 CPU = torch.device("cpu")
 
@@ -251,7 +252,7 @@ def test_rows_that_look_at_the_same_follow_each_other() -> None:
 
 def right_links(limit: int) -> int:
     """How many links of a small run are right, if graphs with more pairs than the limit are searched in bounds."""
-    task, reference = emea.read_example("world", seeds=100)
+    task, reference = read_small_world(100)
     changes = ["em.rounds=1", "evidence.kind=structure", "encoders.propagation={dimension=128, paths=128}"]
     found = emea.align(task, load("fast", assignments=[*changes, f"similarity.bounded={limit}"])).alignment
     keys = (pair_keys(links.source, links.target, len(task.target.entities)) for links in (found, reference.open()))

@@ -19,7 +19,6 @@ from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
 from emea.data import Candidates, Graph
 from emea.errors import InputError
-from emea.examples import read_example
 from emea.formats._labels import last_parts
 from emea.method.grounds import Grounds
 from emea.rules.disagreement import Disagreement, DisagreementSettings
@@ -30,7 +29,7 @@ from emea.runs.mapped import Mapped, write_tensors
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
-from small_world import write_small_world
+from small_world import read_small_world, write_small_world
 from test_run import QUICK, SMALL, command
 
 CPU = torch.device("cpu")
@@ -42,7 +41,7 @@ def logit(probability: float) -> float:
 
 @pytest.fixture(scope="module")
 def structural() -> emea.Result:
-    task, _ = read_example("world", seeds=300)
+    task, _ = read_small_world(150)
     return emea.align(task, load(assignments=["evidence.kind=structure", *SMALL]))
 
 
@@ -136,7 +135,7 @@ def test_a_pair_that_was_considered_was_proposed_unless_it_is_a_seed() -> None:
 
 @pytest.mark.parametrize("cardinality", ["many-to-one", "one-to-many", "many-to-many"])
 def test_bars_add_up_where_entities_have_several_counterparts(cardinality: str) -> None:
-    task, _ = read_example("world", seeds=200)
+    task, _ = read_small_world(150)
     changes = ["evidence.kind=structure", f"matching.cardinality={cardinality}", *SMALL]
     result = emea.align(task, load(assignments=changes))
     assert result.outcome.grounds is not None
@@ -390,7 +389,7 @@ def test_a_result_explains_itself(structural: emea.Result) -> None:
 
 
 def test_a_baseline_cannot_be_explained() -> None:
-    task, _ = read_example("world")
+    task, _ = read_small_world(50)
     result = emea.align(task, load(assignments=["method=paris", "evidence.kind=structure"]))
     with pytest.raises(InputError, match="not those of a baseline"):
         result.explain("x")
@@ -450,7 +449,7 @@ def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:
 
 def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: emea.Result) -> None:
     explainer = Explainer.of(structural.outcome)
-    links = sorted(explainer.kept.confidence)[::14]
+    links = sorted(explainer.kept.confidence)[::8]
     run, sizes = Recomputed(explainer.loop, links), []
 
     def but(all_of: list[Triple], these: list[Triple]) -> list[Triple]:

@@ -61,16 +61,30 @@ def registers() -> tuple[Task, Links]:
     return Task(left, right, Links.empty()), Links.build(torch.arange(80), torch.arange(80))
 
 
-def links_of(task: Task, **changes: str) -> tuple[emea.Result, set[tuple[int, int]]]:
+Found = tuple[emea.Result, set[tuple[int, int]]]
+
+
+def links_of(task: Task, **changes: str) -> Found:
     settings = ["evidence.kind=all", *(f"{name.replace('__', '.')}={value}" for name, value in changes.items())]
     result = emea.align(task, load(assignments=settings))
     found = result.alignment
     return result, set(zip(found.source.tolist(), found.target.tolist(), strict=True))
 
 
-def test_people_without_counterpart_are_not_linked(registers: tuple[Task, Links]) -> None:
-    task, _ = registers
-    result, found = links_of(task)
+@pytest.fixture(scope="module")
+def judged(registers: tuple[Task, Links]) -> Found:
+    """What is found by all defaults."""
+    return links_of(registers[0])
+
+
+@pytest.fixture(scope="module")
+def unjudged(registers: tuple[Task, Links]) -> Found:
+    """What is found without the judge."""
+    return links_of(registers[0], matching__judge="false")
+
+
+def test_people_without_counterpart_are_not_linked(judged: Found, unjudged: Found) -> None:
+    result, found = judged
     right = {pair for pair in found if pair[0] == pair[1] < 80}
     assert len(right) >= 72
     assert len(found) - len(right) <= 4
@@ -80,7 +94,7 @@ def test_people_without_counterpart_are_not_linked(registers: tuple[Task, Links]
     assert absence.linked <= 0.05
     expected = float((1 - result.alignment.confidence).sum())
     assert abs(len(found) - len(right) - expected) <= 4
-    _, without = links_of(task, matching__judge="false")
+    _, without = unjudged
     assert len({pair for pair in without if not pair[0] == pair[1] < 80}) > 10 * max(1, len(found) - len(right))
 
 
@@ -103,19 +117,17 @@ def test_what_is_known_is_kept_out_of_the_links(registers: tuple[Task, Links]) -
     assert float((total + beliefs.source_none).max()) <= 1 + 1e-3
 
 
-def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links]) -> None:
+def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links], judged: Found) -> None:
     task, _ = registers
-    plain, _ = links_of(task)
-    everything = plain.alignment
+    everything = judged[0].alignment
     wrong = Links.build(everything.source[:25], everything.target[:25])  # a reviewer who finds most links wrong
     told = replace(task, exclusions=wrong, checked=Links(wrong.source, wrong.target, torch.zeros(25)))
     doubted, _ = links_of(told, matching__minimum="0.0")
     assert float(doubted.alignment.confidence.max()) < float(everything.confidence.max()) - 0.2
 
 
-def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links]) -> None:
-    task, _ = registers
-    plain, before = links_of(task, matching__judge="false")
+def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links], unjudged: Found) -> None:
+    (task, _), (plain, before) = registers, unjudged
     order = np.random.default_rng(0).permutation(len(before))[:60]
     source, target = (column[torch.from_numpy(order)] for column in (plain.alignment.source, plain.alignment.target))
     right = (source == target) & (source < 80)
@@ -338,8 +350,8 @@ def test_kinds_with_a_namesake_are_not_linked_to_others() -> None:
     assert not any((5 + i, 5 + i) in found for i in range(count))
 
 
-def test_the_loop_ends_once_hardly_any_label_is_new(registers: tuple[Task, Links]) -> None:
-    result, found = links_of(registers[0])
+def test_the_loop_ends_once_hardly_any_label_is_new(judged: Found) -> None:
+    result, found = judged
     assert result.last is not None
     assert result.last.final
     assert result.last.number < result.settings.em.rounds

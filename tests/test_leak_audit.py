@@ -10,6 +10,7 @@ import torch
 import emea
 from emea.data import Links, Task
 from emea.rules.paris import PARIS, PARISSettings
+from small_world import read_small_world
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "leak_audit.py"
 
@@ -22,7 +23,7 @@ def audit(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def known() -> tuple[Task, Links]:
-    task, reference = emea.read_example("world", seeds=50)
+    task, reference = read_small_world(50)
     return task, reference.open()
 
 

@@ -122,7 +122,11 @@ def _look_in_current_folder() -> None:
 
 def _public_class(module: ModuleType, contract: type) -> type | None:
     """The one class in a plug-in file that fulfils the contract."""
-    for _, member in inspect.getmembers(module, inspect.isclass):
-        if member.__module__ == module.__name__ and issubclass(member, contract) and not inspect.isabstract(member):
-            return member
-    return None
+    return next((each for each in _classes(module) if issubclass(each, contract)), None)
+
+
+@cache
+def _classes(module: ModuleType) -> tuple[type, ...]:
+    """The complete classes of a file's own."""
+    found = (each for _, each in inspect.getmembers(module, inspect.isclass) if each.__module__ == module.__name__)
+    return tuple(each for each in found if not inspect.isabstract(each))

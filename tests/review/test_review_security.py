@@ -40,7 +40,7 @@ class Visitor:
     def ask(
         self, method: str, path: str, body: bytes | None = None, **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        connection = http.client.HTTPConnection(self.host, timeout=10)
+        connection = http.client.HTTPConnection(self.host, timeout=600)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         sent = {"Host": self.host, **{each.replace("_", "-"): value for each, value in headers.items()}}
         if body is not None:
@@ -100,7 +100,7 @@ def test_a_foreign_host_is_refused(visitor: Visitor, host: str) -> None:
 
 
 def test_two_hosts_are_refused(visitor: Visitor) -> None:
-    connection = http.client.HTTPConnection(visitor.host, timeout=10)
+    connection = http.client.HTTPConnection(visitor.host, timeout=600)
     connection.putrequest("GET", "/state", skip_host=True)
     for each in (visitor.host, "evil.example"):
         connection.putheader("Host", each)
@@ -212,7 +212,7 @@ def test_ten_megabytes_are_refused(visitor: Visitor) -> None:
         answer, _ = visitor.ask("POST", "/decisions", large, **{**visitor.page(), **headers})
         assert answer.status == 413
     parts = b"".join(b"%x\r\n%s\r\n" % (1 << 16, b"x" * (1 << 16)) for _ in range(160)) + b"0\r\n\r\n"
-    connection = http.client.HTTPConnection(visitor.host, timeout=10)
+    connection = http.client.HTTPConnection(visitor.host, timeout=600)
     connection.putrequest("POST", "/decisions", skip_host=True)
     for each, value in {"Host": visitor.host, "Transfer-Encoding": "chunked", **visitor.page()}.items():
         connection.putheader(each.replace("_", "-"), value)

@@ -69,12 +69,15 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
     work = 2 * (compared(settings.similarity, sources, targets, device) * looked_at + numbers * looked_at * bounded)
-    search = SEARCH * work / matrix_rate(looked_at, device, kind)
+    rate = matrix_rate(looked_at, device, kind)
+    search = SEARCH * work / rate
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     if bounded and device.type == "cpu":
         search += (sources + targets) * settings.similarity.shared * looked_at * 2 / (GATHERED * cores)
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
-    seconds = fits * a_round + training / matrix_rate(features, device)
+    seconds = fits * a_round
+    if training:
+        seconds += training / (matrix_rate(features, device) if rough else rate)
     if settings.judges and prepared.valued:
         seconds += JUDGE_SECONDS * sum(graph.literals.num_rows for graph in (graphs.source, graphs.target))
     free = min(free_memory(device), math.inf if limit is None else limit)

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from emea.evidence.descriptions import Description
 from emea.evidence.places import distance_levels
-from emea.evidence.similarity import CONTAINED, Similarity
+from emea.evidence.similarity import CONTAINED, LONG, Similarity
 from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
 from emea.kernels.ranges import blocks, spread
@@ -29,7 +29,8 @@ AGREE = (  # similarity of values that count as agreeing when attributes are mat
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
 MOST_LINKS = 4000  # from which the correspondence of attributes is learned
-SURE = 50.0  # times more often than by chance: attributes that agree so often correspond in any case
+SURE = 50.0  # times more often than by chance: attributes that agree so often may correspond to several
+NEWS = 0.05  # share of the links that agree in attributes which are not each other's best, and not in those that are
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,26 @@ class Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]
         return Fields(own, own, self.main[:, [side, side]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Agreement:
+    """In which attributes the entities of links agree."""
+
+    both: np.ndarray  # [attributes, attributes] links whose entities have values of both
+    agreeing: list[np.ndarray]  # of these, those that agree in each sense
+    kind: np.ndarray  # attributes, as the place in these tables,
+    link: np.ndarray  # and the link of each agreement in the first sense
+
+    def news(self, more: np.ndarray, best: np.ndarray) -> np.ndarray:
+        """Which of some pairs of attributes agree in links in which neither agrees with its best, in a share of all."""
+        place = np.arange(best.size).reshape(best.shape)
+        found = np.zeros_like(more)
+        for row, column in zip(*np.nonzero(more), strict=True):
+            links = self.link[self.kind == place[row, column]]
+            known = self.link[np.isin(self.kind, [*place[row, best[row]], *place[best[:, column], column]])]
+            found[row, column] = (~np.isin(links, known)).sum() >= NEWS * self.both[row, column]
+        return found
 
 
 class Comparison:
@@ -71,34 +92,27 @@ class Comparison:
         return similarity
 
     def fields(self, links: np.ndarray, draw: np.random.Generator) -> Fields:
-        """Attributes correspond if linked entities agree in them more often than entities at random; the others, if
-        most linked entities are alike in them."""
+        """Attributes correspond if linked entities agree in them more often than entities at random, and each is the
+        best for the other, or links agree that otherwise would not; the others, if most linked entities are alike in
+        them."""
         links = links[:: max(1, math.ceil(len(links) / MOST_LINKS))]
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
-        (both, agreeing), (others, by_chance) = (self._agreement(pairs) for pairs in (links, shuffled))
-        sizes = len(self.sides[0].values.attributes), len(self.sides[1].values.attributes)
-        gain, corresponding = np.zeros(sizes), np.zeros(sizes, dtype=bool)
-        for agree, chance, (_, least) in zip(agreeing, by_chance, AGREE, strict=True):
+        told, by_chance = (self._agreement(pairs) for pairs in (links, shuffled))
+        gain, corresponding = np.zeros(told.both.shape), np.zeros(told.both.shape, dtype=bool)
+        for agree, chance, (_, least) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):
             free = ~np.logical_or.outer(corresponding.any(1), corresponding.any(0))
-            m, u = (agree + 0.5) / (both + 1), (chance + 0.5) / (others + 1)
-            kept = free & (both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING)
+            m, u = (agree + 0.5) / (told.both + 1), (chance + 0.5) / (by_chance.both + 1)
+            kept = free & (told.both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING)
             kept &= m > np.maximum(2 * u, least)
-            own = np.where(kept, both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
+            own = np.where(kept, told.both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
             best = [(own > 0) & (own >= own.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
-            gain, corresponding = gain + own, corresponding | best[0] | best[1] | (kept & (m / u > SURE))
-        first, second = np.nonzero(corresponding)
-        graph = coo_matrix((np.ones(len(first)), (first, sizes[0] + second)), (sum(sizes), sum(sizes)))
-        _, component = connected_components(graph, directed=False)
-        groups = np.unique(component[first])
-        place = np.searchsorted(groups, component).clip(max=max(0, len(groups) - 1))
-        field = np.where(np.isin(component, groups), place, -1)
-        main = np.zeros((len(groups), 2), dtype=np.int64)
-        order = np.argsort(gain[first, second], kind="stable")  # the best is written last
-        main[field[first[order]]] = np.stack([first[order], second[order]], 1)
-        return Fields(field[: sizes[0]], field[sizes[0] :], main)
+            mutual = best[0] & best[1]
+            more = (best[0] | best[1] | (kept & (m / u > SURE))) & ~mutual
+            gain, corresponding = gain + own, corresponding | mutual | told.news(more, mutual)
+        return _grouped(corresponding, gain)
 
-    def _agreement(self, links: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """How many links have both attributes, and how many of these agree, in each sense, [attributes, attributes]."""
+    def _agreement(self, links: np.ndarray) -> _Agreement:
+        """In which attributes the entities of links agree."""
         first, second = (
             _Held.build(side.values, len(side.linkable), FIRST_VALUES, by_attribute=True) for side in self.sides
         )
@@ -111,8 +125,9 @@ class Comparison:
         np.maximum.at(most, index.ravel(), similarity)
         kind = key % max(1, math.prod(sizes))
         weights = np.ones(len(key)), *(most >= least for least, _ in AGREE)
-        both, *agree = (np.bincount(kind, weight, math.prod(sizes)).reshape(sizes) for weight in weights)
-        return both, agree
+        both, *agreeing = (np.bincount(kind, weight, math.prod(sizes)).reshape(sizes) for weight in weights)
+        alike = most >= AGREE[0][0]
+        return _Agreement(both, agreeing, kind[alike], key[alike] // max(1, math.prod(sizes)))
 
     def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
         """How well the pairs agree in each field and in position, [pairs, fields + 1]: 0 is best, UNKNOWN if either has
@@ -136,11 +151,39 @@ class Comparison:
                 np.maximum.at(most[rows], row, np.where(equal & ~main.all(1), OTHERWISE, similarity))
                 np.minimum.at(rarest[rows], row[equal], holders[value[equal]])
             known, equal = most >= 0, np.isfinite(rarest)
-            found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
-            frequent[equal] += np.log(rarest[equal] / holders[holders > 0].mean())
+            level = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
+            texts = all(
+                _are_texts(side.values, held.value) for side, held in zip(self.sides, (first, second), strict=True)
+            )
+            found[known, field] = np.where((level == len(LEVELS)) & texts, UNKNOWN, level)
+            frequent[equal] += np.log(rarest[equal] / _usual(holders))
         one, other = (side.position[column] for side, column in zip(self.sides, pairs.T, strict=True))
         found[:, -1] = distance_levels(one, other, UNKNOWN)
         return found, frequent
+
+
+def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> Fields:
+    """Attributes that correspond, [attributes, attributes] bool, also to the same third one, are one field."""
+    sizes, (first, second) = corresponding.shape, np.nonzero(corresponding)
+    graph = coo_matrix((np.ones(len(first)), (first, sizes[0] + second)), (sum(sizes), sum(sizes)))
+    _, component = connected_components(graph, directed=False)
+    groups = np.unique(component[first])
+    place = np.searchsorted(groups, component).clip(max=max(0, len(groups) - 1))
+    field = np.where(np.isin(component, groups), place, -1)
+    main = np.zeros((len(groups), 2), dtype=np.int64)
+    order = np.argsort(gain[first, second], kind="stable")  # the best is written last
+    main[field[first[order]]] = np.stack([first[order], second[order]], 1)
+    return Fields(field[: sizes[0]], field[sizes[0] :], main)
+
+
+def _usual(holders: np.ndarray) -> float:
+    """How many entities have the value of one of them, on average: by so much, equal values at random are expected."""
+    return float((holders.astype(float) ** 2).sum() / max(1, holders.sum()))
+
+
+def _are_texts(values: Values, held: np.ndarray) -> bool:
+    """Whether these values are long, on average: whoever writes a text writes it differently."""
+    return bool(len(held)) and sum(len(values.forms[form]) for form in held.tolist()) > LONG * len(held)
 
 
 def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:

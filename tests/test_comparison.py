@@ -214,6 +214,57 @@ def test_equal_under_another_attribute_is_less_than_equal() -> None:
     assert LEVELS[1] < LEVELS[0]
 
 
+def words_of_all(count: int) -> list[str]:
+    draw = np.random.default_rng(1)
+    return ["".join(draw.choice(list("abcdefghklmnop"), 8)) for _ in range(count)]
+
+
+def same_fields(sides: tuple[Description, Description], links: np.ndarray) -> set[tuple[str, str]]:
+    fields = Comparison(*sides).fields(links, np.random.default_rng(0))
+    names = [side.values.attributes.to_pylist() for side in sides]
+    every = itertools.product(enumerate(names[0]), enumerate(names[1]))
+    return {(one, other) for (a, one), (b, other) in every if fields.source[a] == fields.target[b] >= 0}
+
+
+@pytest.mark.parametrize(("only_in_town", "merged"), [(0, False), (1, False), (12, True)])
+def test_attributes_are_one_field_only_if_links_agree_that_otherwise_would_not(only_in_town: int, merged: bool) -> None:
+    """Some are called like their towns; what is called otherwise in the other table has its name as the town there."""
+    words, count = words_of_all(200), 100
+    left = {f"a{i:03}": {"name": words[i], "town": words[i if i % 5 == 0 else 100 + i]} for i in range(count)}
+    right = {f"b{i:03}": {"name": words[i], "town": words[i if i % 5 == 0 else 100 + i]} for i in range(count)}
+    for place in range(1, 1 + 5 * only_in_town, 5):
+        right[f"b{place:03}"] = {"name": f"{words[place][::-1]} hall", "town": words[place]}
+    sides = described(left), described(right)
+    found = same_fields(sides, np.stack([np.arange(count)] * 2, 1))
+    assert {("name", "name"), ("town", "town")} <= found
+    assert (("name", "town") in found) == merged
+
+
+def test_an_equal_value_counts_by_how_common_it_is_among_pairs() -> None:
+    """Of 40 entities half have the same town: two at random share a town as often as if 10.5 had each."""
+    towns = ["big"] * 20 + [f"town{'abcdefghijklmnopqrst'[i]}" for i in range(20)]
+    words = words_of_all(40)
+    side = described({f"a{i:02}": {"name": words[i], "town": towns[i]} for i in range(40)})
+    fields = Comparison(side, side).fields(np.stack([np.arange(40)] * 2, 1), np.random.default_rng(0))
+    pairs = np.array([[0, 1], [30, 30]])
+    usual = (20**2 + 20) / 40
+    assert Comparison(side, side).levels(pairs, fields)[1].tolist() == pytest.approx(
+        [np.log(20 / usual), np.log(1 / usual)]
+    )
+
+
+@pytest.mark.parametrize(("words", "differing"), [(5, 8), (40, UNKNOWN)])
+def test_texts_that_differ_say_nothing(words: int, differing: int) -> None:
+    draw = np.random.default_rng(0)
+    every = words_of_all(400)
+    text = [" ".join(draw.choice(every, words)) for _ in range(60)]
+    first = described({f"a{i:02}": {"about": text[i]} for i in range(40)})
+    second = described({f"b{i:02}": {"about": text[i if i < 20 else 20 + i]} for i in range(40)})
+    compare = Comparison(first, second)
+    fields = compare.fields(np.stack([np.arange(40)] * 2, 1), np.random.default_rng(0))
+    assert compare.levels(np.array([[0, 0], [30, 30]]), fields)[0][:, 0].tolist() == [0, differing]
+
+
 def test_distance_is_measured_on_the_sphere() -> None:
     places = {
         "berlin": ("52.5", "13.4"),

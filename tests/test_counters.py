@@ -63,6 +63,25 @@ def test_known_pairs_confirm_what_no_other_value_does() -> None:
     assert shared(*tables, seeds=[(str(place), str(place + 1)) for place in range(3)]) == set()
 
 
+def test_rows_without_a_number_contradict_nothing() -> None:
+    first, second = (table(THINGS, lambda place: f"nr {place}") for _ in range(2))
+    draw = random.Random(1)
+    for each in (first, second):
+        each.loc[[draw.random() < 0.3 for _ in THINGS], "number"] = None
+    assert shared(first, second) == {"number", "name"}
+
+
+def test_numbers_that_are_equal_by_chance_contradict_nothing() -> None:
+    draw = random.Random(0)
+    prices = [[draw.randrange(50) for _ in THINGS] for _ in range(2)]
+    tables = [
+        table(things, int)[["number"]].assign(price=price)
+        for things, price in zip((THINGS, OTHERS), prices, strict=True)
+    ]
+    prepared = prepare(emea.read(*tables), ALL)
+    assert len(prepared.anchors.links) >= 100
+
+
 def test_what_numbers_rows_is_told_if_both_graphs_have_it() -> None:
     def faults(source: pd.DataFrame, target: pd.DataFrame) -> list[str]:
         return [each.partition(", ")[0] for each in prepare(emea.read(source, target), ALL).faults]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -444,3 +445,27 @@ def test_a_level_that_hardly_occurs_takes_nothing_from_those_below_it() -> None:
     said = mixture._ratio(level, nobody, right, 1 - right, 3)
     assert said[1] > 1.5  # −2.2 if nothing below a level may say more than it
     assert said[0] >= said[1] > 0 > said[-1]
+
+
+def test_the_same_text_speaks_for_a_pair_and_another_text_not_against_it() -> None:
+    draw = random.Random(0)
+    words = ["".join(draw.choices("bcdfglmnprst", k=7)) for _ in range(400)]
+    names = [f"{a} {b}" for a in words[:12] for b in words[12:24]]
+    rows = [
+        (draw.choice(names), " ".join(draw.choices(words, k=24)), " ".join(draw.choices(words, k=24)))
+        for _ in range(150)
+    ]
+    first = pd.DataFrame(
+        {"id": [f"x{i}" for i in range(150)], "name": [a for a, _, _ in rows], "about": [b for _, b, _ in rows]}
+    )
+    second = first.assign(id=[f"y{i}" for i in range(150)])
+    second.loc[::3, "about"] = [c for _, _, c in rows[::3]]
+    found = emea.align(emea.read(first, second)).to_pandas()
+    right = {
+        (each.source, each.target): each.confidence for each in found.itertuples() if each.source[1:] == each.target[1:]
+    }
+    same = [right.get((f"x{i}", f"y{i}"), 0.0) for i in range(150) if i % 3]
+    assert sum(same) / len(same) > 0.95
+    once = {name for name in names if [row[0] for row in rows].count(name) == 1}
+    other = [right.get((f"x{i}", f"y{i}"), 0.0) for i in range(0, 150, 3) if rows[i][0] in once]
+    assert sum(each > 0.5 for each in other) > len(other) / 2 > 5

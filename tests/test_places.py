@@ -96,3 +96,9 @@ def test_what_has_the_same_place_as_nobody_else_is_alone_there() -> None:
 
 def test_nothing_is_close_to_nothing() -> None:
     assert close(np.full((3, 2), np.nan), scattered(0, 5))[0].shape == (0, 2)
+
+
+def test_a_place_that_many_share_tells_nothing() -> None:
+    """And costs nothing: it may stand for "unknown", with as many entities as there are."""
+    here = np.concatenate([np.zeros((5000, 2)), [[10.0, 10.0]]])
+    assert close(here, here.copy())[0].tolist() == [[5000, 5000]]

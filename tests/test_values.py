@@ -14,7 +14,7 @@ import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.prepared import Anchors, ValuedGraph, prepare
-from emea.evidence.values import DATE, _nearest_number, normal_form
+from emea.evidence.values import CODE, DATE, _nearest_number, normal_form
 from emea.settings import EvidenceSettings, load
 
 ALL = EvidenceSettings(kind="all")
@@ -285,3 +285,8 @@ def test_text_in_ascii_has_the_form_that_the_rule_for_all_scripts_gives(text: st
     form = normal_form(text, language="en")
     letters = "".join(letter if letter.isalnum() else " " for letter in text.casefold())
     assert form == (f"s {' '.join(letters.split())}" if letters.split() else None) or DATE.match(text.strip())
+
+
+def test_many_numbers_and_a_word_are_soon_seen_to_be_no_code() -> None:
+    assert not CODE.match(" ".join(["1020"] * 40) + " km")  # by backtracking, longer than anybody lives
+    assert CODE.match(" ".join(["a1020"] * 40))

@@ -40,6 +40,7 @@ class Fields:
     source: np.ndarray  # [attributes] field, −1 if nothing corresponds
     target: np.ndarray  # [attributes]
     main: np.ndarray  # [fields, 2] the attributes that correspond best
+    texts: np.ndarray  # [fields] bool: long values, which everybody writes differently
 
     def __len__(self) -> int:
         return len(self.main)
@@ -47,7 +48,7 @@ class Fields:
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]
-        return Fields(own, own, self.main[:, [side, side]])
+        return Fields(own, own, self.main[:, [side, side]], self.texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,12 @@ class Comparison:
             mutual = best[0] & best[1]
             more = (best[0] | best[1] | (kept & (m / u > SURE))) & ~mutual
             gain, corresponding = gain + own, corresponding | mutual | told.news(more, mutual)
-        return _grouped(corresponding, gain)
+        source, target, main = _grouped(corresponding, gain)
+        first, second = (side.values for side in self.sides)
+        texts = [
+            _are_texts(first, source == field) and _are_texts(second, target == field) for field in range(len(main))
+        ]
+        return Fields(source, target, main, np.array(texts, dtype=bool))
 
     def _agreement(self, links: np.ndarray) -> _Agreement:
         """In which attributes the entities of links agree."""
@@ -151,19 +157,16 @@ class Comparison:
                 np.maximum.at(most[rows], row, np.where(equal & ~main.all(1), OTHERWISE, similarity))
                 np.minimum.at(rarest[rows], row[equal], holders[value[equal]])
             known, equal = most >= 0, np.isfinite(rarest)
-            level = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
-            texts = all(
-                _are_texts(side.values, held.value) for side, held in zip(self.sides, (first, second), strict=True)
-            )
-            found[known, field] = np.where((level == len(LEVELS)) & texts, UNKNOWN, level)
+            found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
             frequent[equal] += np.log(rarest[equal] / _usual(holders))
         one, other = (side.position[column] for side, column in zip(self.sides, pairs.T, strict=True))
         found[:, -1] = distance_levels(one, other, UNKNOWN)
         return found, frequent
 
 
-def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> Fields:
-    """Attributes that correspond, [attributes, attributes] bool, also to the same third one, are one field."""
+def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Attributes that correspond, [attributes, attributes] bool, also to the same third one, are one field: those of
+    both graphs' attributes, and the attributes that correspond best in each."""
     sizes, (first, second) = corresponding.shape, np.nonzero(corresponding)
     graph = coo_matrix((np.ones(len(first)), (first, sizes[0] + second)), (sum(sizes), sum(sizes)))
     _, component = connected_components(graph, directed=False)
@@ -173,7 +176,7 @@ def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> Fields:
     main = np.zeros((len(groups), 2), dtype=np.int64)
     order = np.argsort(gain[first, second], kind="stable")  # the best is written last
     main[field[first[order]]] = np.stack([first[order], second[order]], 1)
-    return Fields(field[: sizes[0]], field[sizes[0] :], main)
+    return field[: sizes[0]], field[sizes[0] :], main
 
 
 def _usual(holders: np.ndarray) -> float:
@@ -181,8 +184,9 @@ def _usual(holders: np.ndarray) -> float:
     return float((holders.astype(float) ** 2).sum() / max(1, holders.sum()))
 
 
-def _are_texts(values: Values, held: np.ndarray) -> bool:
-    """Whether these values are long, on average: whoever writes a text writes it differently."""
+def _are_texts(values: Values, wanted: np.ndarray) -> bool:
+    """Whether the values of some attributes, [attributes] bool, are long on average."""
+    held = values.value[wanted[values.attribute]]
     return bool(len(held)) and sum(len(values.forms[form]) for form in held.tolist()) > LONG * len(held)
 
 

@@ -19,10 +19,8 @@ NUMBERED = re.compile(r"^(\D*)(\d{1,18})(\D*)$")
 FEWEST = 20  # entities that are counted; and at least half of a graph's
 DENSE = 0.5  # share of the numbers from the lowest to the highest that are used
 NEARLY_ALL = 0.95  # of the values that differ, and that look alike but for the number
-CONFIRMED, LEAST_CONFIRMED = (
-    0.5,
-    3,
-)  # share of the known or likely pairs that have the same number, if there are so many
+CONFIRMED = 0.5  # share of the known or likely pairs that have the same number,
+LEAST_CONFIRMED = 3  # if there are so many
 MORE = 2.0  # times as much in common as by chance
 CONTRADICTED = "numbers of rows that the other graph has, too, ignored as other values do not agree with them"
 UNTRIED = "values that both graphs have, which may merely number rows: no other value agrees or disagrees"
@@ -35,7 +33,7 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
     counting = [_counting(values, size) for values, size in zip(sides, sizes, strict=True)]
     if not any(counting):
         return sides
-    others = [_without(values, attributes) for values, attributes in zip(sides, counting, strict=True)]
+    others = [_worded(_without(values, attributes)) for values, attributes in zip(sides, counting, strict=True)]
     likely = alone(others[0], others[1], lambda pairs: np.ones(len(pairs), dtype=bool))
     likely = distinct(np.concatenate([likely, np.stack([seeds.source.numpy(), seeds.target.numpy()], 1)]))
     kept = []
@@ -44,12 +42,17 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
         useless, odd = [], dict(values.odd)
         for attribute in counting[side]:
             pairs = _same_number(values, attribute, other)
-            confirmed = _confirmed(pairs, likely[:, [side, 1 - side]], (others[side], others[1 - side]))
+            there = other.entity[np.isin(other.attribute, counting[1 - side])] if counting[1 - side] else pairs[:, 1]
+            tried = likely[:, [side, 1 - side]]
+            tried = tried[np.isin(tried[:, 0], values.entity[values.attribute == attribute])]
+            tried = tried[np.isin(tried[:, 1], there)]  # who has no number cannot contradict
+            confirmed = _confirmed(pairs, tried, (others[side], others[1 - side]))
             if not confirmed:
                 useless += [attribute] * (confirmed is False)
                 if 2 * len(pairs) >= (values.attribute == attribute).sum():
                     shown = values.forms[values.value[np.flatnonzero(values.attribute == attribute)[0]]]
-                    odd[UNTRIED if confirmed is None else CONTRADICTED] = [shown.partition(" ")[2]] * len(pairs)
+                    told = UNTRIED if confirmed is None else CONTRADICTED
+                    odd[told] = odd.get(told, []) + [shown.partition(" ")[2]] * len(np.unique(pairs[:, 0]))
         kept.append(replace(_without(values, useless), odd=odd))
     return kept[0], kept[1]
 
@@ -58,9 +61,9 @@ def _counting(values: Values, size: int) -> list[int]:
     """The attributes that number at least half of a graph's entities."""
     found = []
     for attribute in range(len(values.attributes)):
-        held = values.value[values.attribute == attribute]
-        forms = np.unique(held)
-        if len(held) < max(FEWEST, size / 2) or len(forms) < NEARLY_ALL * len(held):
+        rows = np.flatnonzero(values.attribute == attribute)
+        counted, forms = len(np.unique(values.entity[rows])), np.unique(values.value[rows])
+        if counted < max(FEWEST, size / 2) or len(forms) < NEARLY_ALL * len(rows):
             continue
         texts = (values.forms[form] for form in forms.tolist())
         matches = filter(None, (NUMBERED.match(text) for text in texts if text.startswith((NUMBER_FORM, STRING))))
@@ -106,6 +109,13 @@ def _common(others: tuple[Values, Values], pairs: np.ndarray) -> float:
         kept, size = form >= 0, (int(pairs.max(initial=0)) + int(values.entity.max(initial=0)) + 1, len(place))
         held.append(csr_matrix((1 / values.holders[values.value[kept]], (values.entity[kept], form[kept])), size))
     return float(held[0][pairs[:, 0]].multiply(held[1][pairs[:, 1]]).sum()) if len(pairs) else 0.0
+
+
+def _worded(values: Values) -> Values:
+    """The values but numbers, of which some are equal by chance."""
+    number = np.array([form.startswith(NUMBER_FORM) for form in values.forms], dtype=bool)
+    rows = ~number[values.value]
+    return replace(values, entity=values.entity[rows], attribute=values.attribute[rows], value=values.value[rows])
 
 
 def _without(values: Values, attributes: Sequence[int]) -> Values:

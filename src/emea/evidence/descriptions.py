@@ -64,6 +64,9 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
         linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
     values = _inherited(values, triples, describing, names)
     position, places = read_positions(graph, values)
+    nodes = np.flatnonzero((describing >= 0) & ~np.isnan(position[:, 0]))
+    heads = triples[describing[nodes], 0]
+    position[heads] = np.where(np.isnan(position[heads]), position[nodes], position[heads])
     position[~linkable] = np.nan
     values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
     kind, kinds, naming_kinds = _kinds(graph, values, numbers, linkable)

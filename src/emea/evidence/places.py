@@ -59,7 +59,7 @@ def _numbers(values: Values, attribute: int, largest: float) -> tuple[np.ndarray
     forms = (values.forms[form] for form in values.value[rows].tolist())
     number = np.array([float(form[2:]) if form.startswith(NUMBER_FORM) else np.nan for form in forms])
     kept = np.abs(number) <= largest
-    return (values.entity[rows[kept]], number[kept]) if kept.mean() >= MOSTLY else None
+    return (values.entity[rows[kept]], number[kept]) if len(rows) and kept.mean() >= MOSTLY else None
 
 
 def _read_points(graph: Graph, position: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def close(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of the nearest entities, a few of each, [pairs, 2]; and whether a pair is far closer to each other than to
     all others, [pairs] bool. Given the same positions twice, pairs of different entities."""
     same = one is other
-    known = [np.flatnonzero(~np.isnan(side[:, 0])) for side in (one, other)]
+    known = [_telling(side) for side in (one, other)]
     if not all(map(len, known)):
         return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool)
     there = [_on_sphere(side[rows]) for side, rows in zip((one, other), known, strict=True)]
@@ -114,6 +114,13 @@ def close(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     keys = [each[only, 0] * width + each[only, 1] for each, only in zip(found, sole, strict=True)]
     mutual = np.intersect1d(keys[0], keys[1])
     return pairs, np.isin(pairs[:, 0] * width + pairs[:, 1], mutual)
+
+
+def _telling(position: np.ndarray) -> np.ndarray:
+    """The entities with a position that few others have: that of many is the middle of a town, or means "unknown"."""
+    known = np.flatnonzero(~np.isnan(position[:, 0]))
+    _, place, count = np.unique(position[known], axis=0, return_inverse=True, return_counts=True)
+    return known[count[place.ravel()] <= NEAREST]
 
 
 def _on_sphere(position: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from emea.data import Links
-from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values
+from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values, normal_form
 from emea.kernels.ranges import distinct
 
 FEWEST = 10  # pairs of entities that tell a ratio
@@ -73,7 +73,7 @@ def _ratio(ours: np.ndarray, theirs: np.ndarray) -> float | None:
     known = (ours > 0) & (theirs > 0)  # also not NaN
     if known.sum() < FEWEST:
         return None
-    each, other = ours[known] / theirs[known], ours[known] / np.roll(theirs[known], 1)
+    each, other = ours[known] / theirs[known], ours[known] / np.roll(theirs[known], known.sum() // 2)
     ratio = float(np.median(each))
     agreeing, by_chance = (float((np.abs(side / ratio - 1) <= ALIKE).mean()) for side in (each, other))
     if agreeing < AGREEING or by_chance > BY_CHANCE:
@@ -89,7 +89,8 @@ def _multiplied(values: Values, attribute: int, ratio: float, like: str) -> Valu
         form = values.forms[value[row]]
         if form.startswith(NUMBER_FORM):
             texts.append(form[2:])
-            value[row] = place.setdefault(f"{NUMBER_FORM}{float(form[2:]) * ratio:.9g}", len(place))
+            product = normal_form(f"{float(form[2:]) * ratio:.9g}") or form
+            value[row] = place.setdefault(product, len(place))
     used, value = np.unique(value, return_inverse=True)
     forms, name = [*place], values.attributes[attribute].as_py()
     said = f"numbers of '{name}' compared with '{like}' after multiplying them by {ratio:.4g}"

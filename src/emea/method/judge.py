@@ -22,6 +22,8 @@ from emea.settings import Settings
 
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
+MUCH = 0.5  # share of the links that chance explains, from which it lowers confidence: near relatives explain less
+FAINT = 0.1  # what is left of confidence at least
 LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
 PROPOSED = 0.1  # confidence of a pair from which a person might be asked about it
@@ -38,7 +40,10 @@ def judge(
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
+    absence = _absence(sample, found, int(mirrored))
     ceiling = np.where(found.speaking > 1, SUREST, LONE)
+    if absence.by_chance >= MUCH:
+        ceiling *= max(FAINT, 1 - absence.by_chance)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     most = np.where(structural, sample.belief, 1.0)
     calibration = _learned(sample, found, ceiling, prepared.given.swap() if mirrored else prepared.given)
@@ -51,7 +56,7 @@ def judge(
     beliefs = _beliefs(pairs[undecided], (confidence * share)[undecided], believed, embeddings)
     line = IDENTITY if calibration is None else calibration.line
     grounds = _grounds(sample, found, (ceiling, most, share), line, mirrored=mirrored)
-    return beliefs, _absence(sample, found, int(mirrored)), grounds
+    return beliefs, absence, grounds
 
 
 def _grounds(
@@ -62,7 +67,7 @@ def _grounds(
     if not any(sample.competition):  # and so never mirrored
         thing = things(pairs, np.log(np.exp(found.odds.clip(-50, 30)).clip(1e-300)), sample.sizes)
     if mirrored:
-        pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1])
+        pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1], fields.texts)
     by_field, steps = found.values.by_field, found.values.steps
     return Judged(pairs, found.said, by_field, steps, fields, *limits, line, thing, sample.sizes[mirrored], mirrored)
 
@@ -216,7 +221,8 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
 def _absence(sample: Sample, found: Estimate, side: int) -> Absence:
     """How many sources, which are on the given side of the sample, have no counterpart. What happens to those is seen
     by taking the counterparts away from sources that have some: U of the sources are not linked, F₀ of those without a
-    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none."""
+    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none. And how many of the links unlinked
+    entities would have by chance, if pairs between the graphs were like pairs within them."""
     source = sample.pairs[:, side]
     size, linked = sample.sizes[side], found.probability >= LINKED
     has_one = np.bincount(source[linked], minlength=size) > 0
@@ -231,7 +237,8 @@ def _absence(sample: Sample, found: Estimate, side: int) -> Absence:
     tried = np.flatnonzero(has_one)
     sources = int((sample.targets if side else sample.sources).sum())
     if not len(tried):
-        return Absence(1.0, 0.0, sources)
+        return Absence(1.0, 0.0, 0.0, sources)
     still = float((best[tried] >= LINKED).mean())
     unlinked = 1 - len(tried) / max(1, sources)
-    return Absence(min(1.0, unlinked / max(1e-9, 1 - still)), still, sources)
+    by_chance = min(1.0, unlinked * found.by_chance / int(linked.sum()))
+    return Absence(min(1.0, unlinked / max(1e-9, 1 - still)), still, by_chance, sources)

@@ -27,7 +27,7 @@ DAMPING = 0.3
 START = 0.8  # probability of the pairs that are linked at the start
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
 SEEN = 0.1  # weight of the loop's belief where a single field speaks
-SMOOTHING = 10.0  # pairs for which the levels of a kind of entity are those of all kinds
+SMOOTHING = 50.0  # pairs for which the levels of a kind of entity are those of all kinds
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
 INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs within a graph show
@@ -78,6 +78,7 @@ class Estimate:
     speaking: np.ndarray  # [pairs] in how many ways the evidence speaks for the pair
     said: dict[str, np.ndarray]  # what adds up to the odds, by kind of evidence
     values: ValuesSaid
+    by_chance: float  # pairs with even odds or better that are expected if nobody has a counterpart
 
 
 class ValuesSaid(NamedTuple):
@@ -105,7 +106,7 @@ def estimate(sample: Sample) -> Estimate:
         probability = DAMPING * probability + (1 - DAMPING) * found
         if moved < SETTLED and iteration > EVERY:
             break
-    return Estimate(found, odds, speaking, said, mixture.values(said["values"]))
+    return Estimate(found, odds, speaking, said, mixture.values(said["values"]), mixture.by_chance(said["none"]))
 
 
 def competing(
@@ -176,6 +177,15 @@ class _Mixture:
         frequent = -FREQUENCY * self.sample.evidence.frequent
         return ValuesSaid(together, np.c_[self.by_profile[self.evidence.of], frequent], self.steps)
 
+    def by_chance(self, none: np.ndarray) -> float:
+        """How many pairs between the graphs would have even odds or better if they were like pairs within a graph, as
+        far as values tell; given what is said about "none", [pairs]."""
+        prior = np.full(self.kinds, -np.inf)
+        prior[self.sample.evidence.kind] = none
+        reached = self.steps(self.against) + prior[self.within.kind] >= 0
+        every = float(self.sample.sources.sum()) * float(self.sample.targets.sum())
+        return float(self.weight[reached].sum()) * every / max(1.0, float(self.weight.sum()))
+
     def _values(self, probability: np.ndarray) -> np.ndarray:
         """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
         evidence, within, matched_in = self.evidence, self.within, self.evidence.sums(probability)
@@ -184,12 +194,14 @@ class _Mixture:
             level = evidence.levels[:, field]
             matched = self._shares(level, matched_in, evidence.kind, depth, MATCHED_PRIOR)
             ratio = falling(matched, self.unmatched[field])
+            if field < len(self.sample.fields) and self.sample.fields.texts[field]:
+                ratio[:, -1] = ratio[:, -1].clip(min=0.0)  # texts that differ say nothing
             self.by_profile[:, field] = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
             level = within.levels[:, field]
             against += np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
         said, against = self.by_profile.sum(1) - FREQUENCY * evidence.frequent, against - FREQUENCY * within.frequent
         slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
-        self.steps = _density_ratio(said, matched_in, against, self.weight, slope)
+        self.steps, self.against = _density_ratio(said, matched_in, against, self.weight, slope), against
         together: np.ndarray = self.steps(said)[evidence.of]
         return together
 

@@ -141,6 +141,7 @@ class Absence:
 
     share: float  # π₀: of the sources; an upper bound
     linked: float  # F₀: of those, how many would be linked all the same
+    by_chance: float  # share of the links that entities without counterpart would have by chance
     sources: int  # that may be linked
 
 

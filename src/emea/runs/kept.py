@@ -193,7 +193,12 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
         said={name: arrays[f"said.{name}"] for name in table["said"]},
         by_field=arrays["by_field"],
         steps=Steps(arrays["steps.place"], arrays["steps.share"], table["slope"]),
-        fields=Fields(arrays["fields.source"], arrays["fields.target"], arrays["fields.main"]),
+        fields=Fields(
+            arrays["fields.source"],
+            arrays["fields.target"],
+            arrays["fields.main"],
+            np.zeros(len(arrays["fields.main"]), dtype=bool),  # counted in what they said
+        ),
         ceiling=arrays["ceiling"],
         most=arrays["most"],
         share=arrays.get("share", np.ones(len(arrays["most"]))),

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import math
 
+from emea.method.judge import MUCH
 from emea.method.rounds import Outcome
 
 DOUBT = 0.05  # chance that a promise is broken
 FEWEST = 30  # links from which a share of right ones can be expected at all
+
+
+def doubt(outcome: Outcome) -> str | None:
+    """Why the links may be worth less than they seem, and what would help; None if nothing is known against them."""
+    absence = outcome.absence
+    if absence is not None and absence.by_chance >= MUCH:
+        return (
+            f"{absence.by_chance:.0%} of what was found would be found between graphs that have nothing in common, "
+            "and confidence is lowered; known pairs (--seeds), or more columns that both have, would help"
+        )
+    return broken_promise(outcome)
 
 
 def broken_promise(outcome: Outcome) -> str | None:

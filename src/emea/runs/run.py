@@ -26,7 +26,7 @@ from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
 from emea.runs.folder import ENGINE, LAST, clear
 from emea.runs.inputs import Inputs
-from emea.runs.promise import broken_promise
+from emea.runs.promise import doubt
 from emea.runs.results import write_result
 from emea.settings import Settings
 
@@ -113,7 +113,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "links": len(confidence),
         "expected precision": round(float(confidence.mean()), 6) if len(confidence) else None,
         "absence": outcome.absence and asdict(outcome.absence),
-        "doubt": broken_promise(outcome),
+        "doubt": doubt(outcome),
     }
 
 

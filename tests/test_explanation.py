@@ -286,7 +286,12 @@ def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> N
     check(found)
     groups = {group.name: group for group in found.groups}
     assert list(groups) == ["values", "neighbours", "structure", "types", "none", "rivals", "calibration"]
-    assert any(part.source_value == part.target_value == "Switzerland" for part in groups["values"].parts)
+    told = {
+        (part.source_attribute, part.source_value, part.target_attribute, part.target_value)
+        for part in groups["values"].parts
+    }
+    assert ("label", "Switzerland", "label", "Switzerland") in told
+    assert ("inhabitants", "8860570", "population", "8516543") in told
     assert {part.source_neighbour.label for part in groups["neighbours"].parts if part.source_neighbour} & {
         "Swiss Franc"
     }

@@ -18,7 +18,7 @@ from emea.examples import read_example
 from emea.method import em
 from emea.method.compatibility import combine
 from emea.method.labelling import has_settled
-from emea.method.rounds import Round
+from emea.method.rounds import Round, self_taught
 from emea.settings import load
 
 FOLDS = 5
@@ -182,6 +182,18 @@ def test_confidence_is_calibrated_on_the_seeds_hidden_in_recent_rounds_but_the_f
     assert torch.equal(before, after) != counts
     if counts:
         assert bool((after < before - 0.1)[before > 0.5].all())
+
+
+def test_only_labels_found_by_rounds_that_knew_the_seeds_make_the_last_less_sure(
+    first_round: tuple[Round, Prepared],
+) -> None:
+    only, prepared = first_round
+    labels = Links.build(torch.arange(3 * len(prepared.known)), torch.arange(3 * len(prepared.known)))
+    later = replace(only, number=2, state=replace(only.state, labels=labels))
+    assert self_taught(later, prepared, load()) == 0.75
+    assert self_taught(replace(later, number=0), prepared, load()) == 0.0
+    for setting in ("probability.discount=false", "probability.fit_to=known", "probability.fit_to=validation"):
+        assert self_taught(later, prepared, load(assignments=[setting])) == 0.0
 
 
 def test_a_committee_remembers_once_somebody_does() -> None:

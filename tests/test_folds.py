@@ -17,6 +17,7 @@ from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
 from emea.method import em
 from emea.method.compatibility import combine
+from emea.method.folds import Folds
 from emea.method.labelling import has_settled
 from emea.method.rounds import Round, self_taught
 from emea.settings import load
@@ -142,6 +143,16 @@ def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -
     hidden = hidden_seeds(monkeypatch, 4, 1, *TO_THE_END)
     for fold, pairs in zip(hidden, Watched.shown, strict=True):
         assert not fold & set(pairs.source.tolist())
+
+
+def test_each_known_mistake_is_tried_in_one_fold_and_none_where_nothing_is_hidden() -> None:
+    seeds, mistakes = (Links.build(torch.arange(count), torch.arange(count)) for count in (40, 7))
+    folds = Folds.cut(seeds, load().probability.model_copy(update={"folds": 3}), torch.Generator().manual_seed(0))
+    tried = [folds.tried(mistakes, fold).source.tolist() for fold in range(3)]
+    assert sorted(each for fold in tried for each in fold) == [*range(7)]
+    assert {*map(len, tried)} == {2, 3}
+    for each in (folds, Folds(seeds, ())):
+        assert len(each.tried(mistakes, each.nothing)) == 0
 
 
 @pytest.fixture(scope="module")

@@ -362,6 +362,33 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
         explainer.explain(f"{names[7]}x")
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([5], [], (5, None)),
+        ([5], [7], (5, None)),
+        ([5], [7, 8], (5, None)),
+        ([], [7], (None, 7)),
+        ([5, 6], [7], (None, 7)),
+        ([5, 6], [], "2 sources are called"),
+        ([5, 6], [7, 8], "2 sources are called"),
+    ],
+)
+def test_a_name_stands_for_the_only_entity_of_that_name_first_of_the_sources(
+    explainer: Explainer,
+    monkeypatch: pytest.MonkeyPatch,
+    ours: list[int],
+    theirs: list[int],
+    found: str | tuple[int | None, int | None],
+) -> None:
+    monkeypatch.setattr(explainer.finder, "_called_so", lambda _, side: (ours, theirs)[side])
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            explainer.finder.pair("Atlantis", None)
+    else:
+        assert explainer.finder.pair("Atlantis", None) == found
+
+
 def test_seeds_wrong_pairs_and_entities_without_counterpart(structural: emea.Result) -> None:
     explained, task = Explainer.of(structural.outcome), structural.task
     source, target = (side[0].as_py() for side in task.names(task.seeds))

@@ -83,7 +83,8 @@ def test_no_cases_at_a_time_are_refused_in_a_sentence(
 
 def test_mutations_change_what_is_computed_and_nothing_else(script: Script) -> None:
     mutations = script("faults.mutations")
-    text = "@kept(most=True)\ndef f(a: int, b: 'list[1]') -> int:\n    if a < 1 and b:\n        return a + 2\n    return -a\n"
+    text = "@kept(most=True)\ndef f(a: int, b: 'list[1]') -> int:\n"
+    text += "    if a < 1 and b:\n        return a + 2\n    return -a\n"
     found = {what for _, what, _ in mutations.mutants(ast.parse(text))}
     assert found == {
         *("Lt → LtE", "And → Or", "condition negated", "1 → 2", "2 → 3", "Add → Sub", "return None", "− → +"),

@@ -1,5 +1,6 @@
 """Dates are the same whatever their notation, and those that are nearly the same count for something."""
 
+import calendar
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,13 @@ def test_the_last_of_february_is_that_of_its_year() -> None:
     assert not any(map(readings, ("29/02/2001", "2/29/2003", "29. Februar 1900", "20010229", "2100/2/29")))
 
 
+def test_a_month_ends_with_its_last_day() -> None:
+    for month in range(1, 13):
+        last = calendar.monthrange(2001, month)[1]
+        there = [day for day in range(33) if readings(f"{day}.{month}.2001")]
+        assert there == [*range(1, last + 1)]
+
+
 def test_days_of_one_month_tell_people_apart() -> None:
     first, second = people("%Y-%m-01", things=60, names=6)
     assert linked((first.drop(columns="town"), second.drop(columns="place")))[1].recall > 0.6  # else .2
@@ -144,6 +152,9 @@ def test_numbers_of_eight_digits_are_dates_if_all_are() -> None:
     assert read_days(graph(born=dates), OTHER)[0][0]["20011231"] == "d 2001-12-31"
     assert not read_days(graph(number=(*dates, "40031877")), OTHER)[0]
     assert not read_days(graph(number=dates[:9]), OTHER)[0]  # too few to tell
+    years = tuple(f"{year}0505" for year in range(1960, 1979))
+    assert len(read_days(graph(born=(*years, "unknown")), OTHER)[0][0]) == 19  # nearly all: 95 %
+    assert not read_days(graph(born=(*years[1:], "unknown")), OTHER)[0]
 
 
 def test_counts_and_dates_before_christ() -> None:

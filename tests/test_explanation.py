@@ -17,6 +17,7 @@ from emea.analysis.bars import LoopBars, _proposed
 from emea.analysis.explanation import Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
+from emea.contracts import Ground
 from emea.data import Candidates, Graph
 from emea.errors import InputError
 from emea.formats._labels import last_parts
@@ -286,7 +287,12 @@ def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> N
     check(found)
     groups = {group.name: group for group in found.groups}
     assert list(groups) == ["values", "neighbours", "structure", "types", "none", "rivals", "calibration"]
-    assert any(part.source_value == part.target_value == "Switzerland" for part in groups["values"].parts)
+    told = {
+        (part.source_attribute, part.source_value, part.target_attribute, part.target_value)
+        for part in groups["values"].parts
+    }
+    assert ("label", "Switzerland", "label", "Switzerland") in told
+    assert ("inhabitants", "8860570", "population", "8516543") in told
     assert {part.source_neighbour.label for part in groups["neighbours"].parts if part.source_neighbour} & {
         "Swiss Franc"
     }
@@ -356,6 +362,33 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
         explainer.explain(f"{names[7]}x")
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([5], [], (5, None)),
+        ([5], [7], (5, None)),
+        ([5], [7, 8], (5, None)),
+        ([], [7], (None, 7)),
+        ([5, 6], [7], (None, 7)),
+        ([5, 6], [], "2 sources are called"),
+        ([5, 6], [7, 8], "2 sources are called"),
+    ],
+)
+def test_a_name_stands_for_the_only_entity_of_that_name_first_of_the_sources(
+    explainer: Explainer,
+    monkeypatch: pytest.MonkeyPatch,
+    ours: list[int],
+    theirs: list[int],
+    found: str | tuple[int | None, int | None],
+) -> None:
+    monkeypatch.setattr(explainer.finder, "_called_so", lambda _, side: (ours, theirs)[side])
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            explainer.finder.pair("Atlantis", None)
+    else:
+        assert explainer.finder.pair("Atlantis", None) == found
+
+
 def test_seeds_wrong_pairs_and_entities_without_counterpart(structural: emea.Result) -> None:
     explained, task = Explainer.of(structural.outcome), structural.task
     source, target = (side[0].as_py() for side in task.names(task.seeds))
@@ -377,6 +410,29 @@ def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -
     assert found.status == "candidate"
     assert found.target is not None
     check(found)
+
+
+def test_an_entity_without_candidate_is_told_to_have_none(
+    structural: emea.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained, task = Explainer.of(structural.outcome), structural.task
+    monkeypatch.setattr(explained, "_ranked", lambda *_, **__: [])
+    for graph, taken in zip((task.source, task.target), explained._counterparts, strict=True):
+        alone = next(name for number, name in enumerate(graph.entities.to_pylist()) if number not in taken)
+        found = explained.explain(alone)
+        assert (found.source, found.target, found.status) == (alone, None, "not a candidate")
+        assert found.notes[-1].endswith("has no candidate")
+
+
+def test_values_that_differ_are_told_by_their_attributes(explainer: Explainer) -> None:
+    assert explainer.loop.prepared is not None
+    names = [side.attributes.to_pylist() for side in explainer.loop.prepared.values]
+    for numbers in ((0, 0), (1, 0), (0, 1)):
+        ground = Ground(-1.0, source_attribute=numbers[0], target_attribute=numbers[1], relations=0.8)
+        part = explainer.loop._part([ground])
+        ends = [str(own[number]).rpartition("/")[2] for own, number in zip(names, numbers, strict=True)]
+        assert [part.source_attribute, part.target_attribute] == ends
+        assert part.text.endswith(" differ; such values usually agree (0.80)")
 
 
 def test_a_result_explains_itself(structural: emea.Result) -> None:
@@ -470,6 +526,23 @@ def test_the_fewest_triples_carry_the_link_and_none_of_them_can_go(structural: e
             assert not link.found(fewer) or link.found(but(link.around, fewer))
     assert len(sizes) > 20
     assert sum(sizes) / len(sizes) < 0.6
+
+
+def test_evidence_for_a_link_needs_its_triples_on_both_sides(structural: emea.Result) -> None:
+    explainer, told = Explainer.of(structural.outcome), 0
+    links = sorted(explainer.kept.confidence)[::80]
+    run = Recomputed(explainer.loop, links)
+    for link in (run.link(*pair) for pair in links):
+        halves = [{each for each in link.around if each[0] == place} for place in (0, 1)]
+        for side in link._sides:
+            for number, _, left in side.rules:
+                rest = [left(half) for half in halves]
+                if number == side.other:
+                    assert rest == [left(set())] * 2
+                    told += left(set()) < 1
+                else:
+                    assert rest[side.place] == 1, "a rival keeps its triples"
+    assert told > 2
 
 
 def test_the_fewest_triples_are_told_if_asked_for(structural: emea.Result, explainer: Explainer) -> None:

@@ -17,8 +17,9 @@ from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
 from emea.method import em
 from emea.method.compatibility import combine
+from emea.method.folds import Folds
 from emea.method.labelling import has_settled
-from emea.method.rounds import Round
+from emea.method.rounds import Round, self_taught
 from emea.settings import load
 
 FOLDS = 5
@@ -144,6 +145,16 @@ def test_hidden_seeds_are_never_pseudo_labels(monkeypatch: pytest.MonkeyPatch) -
         assert not fold & set(pairs.source.tolist())
 
 
+def test_each_known_mistake_is_tried_in_one_fold_and_none_where_nothing_is_hidden() -> None:
+    seeds, mistakes = (Links.build(torch.arange(count), torch.arange(count)) for count in (40, 7))
+    folds = Folds.cut(seeds, load().probability.model_copy(update={"folds": 3}), torch.Generator().manual_seed(0))
+    tried = [folds.tried(mistakes, fold).source.tolist() for fold in range(3)]
+    assert sorted(each for fold in tried for each in fold) == [*range(7)]
+    assert {*map(len, tried)} == {2, 3}
+    for each in (folds, Folds(seeds, ())):
+        assert len(each.tried(mistakes, each.nothing)) == 0
+
+
 @pytest.fixture(scope="module")
 def first_round() -> tuple[Round, Prepared]:
     settings = load(assignments=[*SMALL, "em.rounds=0"])
@@ -182,6 +193,18 @@ def test_confidence_is_calibrated_on_the_seeds_hidden_in_recent_rounds_but_the_f
     assert torch.equal(before, after) != counts
     if counts:
         assert bool((after < before - 0.1)[before > 0.5].all())
+
+
+def test_only_labels_found_by_rounds_that_knew_the_seeds_make_the_last_less_sure(
+    first_round: tuple[Round, Prepared],
+) -> None:
+    only, prepared = first_round
+    labels = Links.build(torch.arange(3 * len(prepared.known)), torch.arange(3 * len(prepared.known)))
+    later = replace(only, number=2, state=replace(only.state, labels=labels))
+    assert self_taught(later, prepared, load()) == 0.75
+    assert self_taught(replace(later, number=0), prepared, load()) == 0.0
+    for setting in ("probability.discount=false", "probability.fit_to=known", "probability.fit_to=validation"):
+        assert self_taught(later, prepared, load(assignments=[setting])) == 0.0
 
 
 def test_a_committee_remembers_once_somebody_does() -> None:

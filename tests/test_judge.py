@@ -14,14 +14,14 @@ from sklearn.isotonic import IsotonicRegression
 
 import emea
 from emea import Links, Task
-from emea.data import LITERAL_SCHEMA, Graph
+from emea.data import LITERAL_SCHEMA, Candidates, Counterparts, Embeddings, Graph
 from emea.evidence.comparison import Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
 from emea.method.competition import Competition
 from emea.method.grounds import Steps
-from emea.method.judge import LONE, _proposed
+from emea.method.judge import LONE, _cosine, _proposed
 from emea.method.mixture import Sample, _Mixture, competing
 from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
@@ -226,6 +226,17 @@ def test_a_graph_without_anything_to_link_ends_without_links() -> None:
 
     blank, named = graph([f"_:b{i}" for i in range(20)]), graph([f"http://x.org/{i:02}" for i in range(20)])
     assert links_of(Task(blank, named, Links.empty()))[1] == set()
+
+
+def test_candidates_keep_their_cosine_and_only_new_pairs_get_one() -> None:
+    old = torch.tensor([[1, 0], [0, 1]])  # in no order
+    pairs = Candidates(*old.T, torch.tensor([0.3, 0.4]), 2, 2, torch.zeros(2), torch.zeros(2))
+    even = torch.full((2,), 0.5)
+    beliefs = Counterparts(pairs, even, even, even, even)
+    embeddings = Embeddings(torch.eye(2), torch.eye(2))
+    source, target = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1])
+    found = _cosine(embeddings, source, target, beliefs, source * 2 + target)
+    assert found.tolist() == pytest.approx([1.0, 0.4, 0.3, 1.0])
 
 
 def test_without_values_hidden_seeds_calibrate() -> None:

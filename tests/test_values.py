@@ -113,6 +113,11 @@ def test_shared_values_are_entities_of_both_graphs() -> None:
     }
     assert named == {("a", "near", "b"), ("a", "a0", '"s koln"'), ("b", "a1", '"n 7"')}
     assert anchors.links.weight.tolist() == [1.0, 1.0]
+    held = [
+        dict(zip(side.claims.entity.tolist(), side.claims.value.tolist(), strict=True)) for side in (source, target)
+    ]
+    assert held[0][0] == held[1][2] >= 0, "equal values have the same number"
+    assert held[1][1] == -1, "the other graph has no value like it"
 
 
 def test_values_of_many_tell_little_and_those_of_too_many_nothing() -> None:

@@ -110,3 +110,10 @@ def test_entities_are_joined_by_the_rarest_words(monkeypatch: pytest.MonkeyPatch
     }
     assert {tuple(pair) for pair in joins._by_words(first, second, (size, size)).tolist()} == expected
     assert 20 < len(expected) < len(weight)
+
+
+def test_a_graph_of_one_entity_is_joined_by_words() -> None:
+    texts = ["s red castle"], ["s blue tower", "s old castle", "s green red"]
+    rows = [np.arange(len(each)) for each in texts]
+    one, other = (Values(n, n * 0, n, Forms(each), pa.array(["name"]), {}) for n, each in zip(rows, texts, strict=True))
+    assert joins._by_words(one, other, (1, 3)).tolist() == [[0, 1], [0, 2]]

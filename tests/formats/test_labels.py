@@ -60,6 +60,8 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
         "http://ex.org/company-name",
         "Company name",
         "Bezeichnung",
+        "kurzbezeichnung",
+        "会社名",
         "libellé",
         "公司_名称",
     ],
@@ -144,6 +146,14 @@ def test_first_and_last_names_are_one_label(first: str, last: str) -> None:
 def test_half_a_name_is_none_of_a_pair() -> None:
     rows = [(e, "surname", "shaw", "") for e in "abcde"] + [(e, "title", "Dr", "") for e in "ab"]
     assert labels(described("abcde", *rows)).to_pylist() == ["Dr", "Dr", None, None, None]
+
+
+def test_what_recurs_less_is_the_name() -> None:
+    cities = ["Aville", "Aville", *(f"{letter}ville" for letter in "CDEFGHIJ")]
+    airports = ["Field 7", *(f"{letter} Field" for letter in "bcdefghij")]
+    columns = {"airport": airports, "city": cities, "country": ["Utopia"] * 10}
+    rows = [(e, a, value, "") for a, row in columns.items() for e, value in zip("abcdefghij", row, strict=True)]
+    assert labels(described("abcdefghij", *rows)).to_pylist() == airports
 
 
 def test_other_languages_by_how_frequent_they_are() -> None:

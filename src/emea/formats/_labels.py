@@ -41,6 +41,8 @@ ELSEWHERE = (  # what names are called in other languages
         "이름",
     ),
 )
+# Those that end longer words: Kurzbezeichnung, bedrijfsnaam, 会社名.
+COMPOUNDED = ("name", "bezeichnung", "benennung", "titel", "naam", "navn", "namn", "nimi", "名称", "名前", "名", "이름")
 # What the parts of people's names are called, their letters only and in lower case, the best first.
 FIRST_NAMES = (
     *("givenname", "firstname", "forename", "fname", "given", "vorname", "prénom", "prenom", "nombre", "nombres"),
@@ -182,15 +184,18 @@ def _called_names(graph: Graph) -> np.ndarray:
     """Which attributes end with a word for names, [attributes] bool."""
     words = pc.replace_substring_regex(last_parts(graph.attributes), r"(\p{Ll})(\p{Lu})", r"\1 \2")
     word = pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", ""))
-    called: np.ndarray = pc.is_in(word, pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())).to_numpy(
-        zero_copy_only=False
+    called = pc.or_(
+        pc.is_in(word, pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())),
+        pc.match_substring_regex(word, f"({'|'.join(COMPOUNDED)})$"),
     )
-    return called
+    found: np.ndarray = called.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
-    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any; none if
-    there is no such attribute, or too little to tell."""
+    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any, the one
+    with the most distinct values (a table of airports also has their cities); none if there is no such attribute, or
+    too little to tell."""
     attribute, entity = (graph.literals[name].to_numpy() for name in ("attribute", "entity"))
     held = unique_numbers(attribute * max(1, len(graph.entities)) + entity) // max(1, len(graph.entities))
     holders = np.bincount(held, minlength=len(called))
@@ -201,7 +206,7 @@ def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
         distinct = len(pc.unique(value)) / len(value)
         if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if called[number] else DISTINCT):
-            found.append((bool(called[number]), lettered, distinct, int(number)))
+            found.append((bool(called[number]), distinct, lettered, int(number)))
     return [max(found)[-1]] if found else []
 
 

@@ -14,7 +14,7 @@ from emea.evidence.prepared import prepare
 from emea.examples import read_example
 from emea.kernels.devices import SMALL, free_memory, threads_that_pay
 from emea.runs.checks import check, reachable
-from emea.runs.estimate import Estimate, estimate, fitted
+from emea.runs.estimate import JUDGE_SECONDS, JUDGED_ROUNDS, Estimate, estimate, fitted
 from emea.settings import load
 from test_values import people
 
@@ -104,6 +104,24 @@ def test_the_estimate_counts_values() -> None:
     assert everything.width == len(graphs.graphs.target.entities) > structure.width
     assert everything.pairs > 1.5 * structure.pairs
     assert everything.memory > structure.memory
+
+
+def test_values_are_not_searched_for_and_the_judge_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emea.runs.estimate.matrix_rate", lambda *_: 1e7)
+    task, _ = people(60, random.Random(0))
+    once, values = ["em.rounds=1", "em.growth=0"], "evidence.kind=all"
+    needed = {}
+    for name, assignments in {
+        "structure": once,
+        "loop": [*once, values, "matching.judge=false"],
+        "all": [values],
+    }.items():
+        chosen = load(assignments=assignments)
+        needed[name] = estimate(prepare(task, chosen.evidence), chosen).seconds
+    assert needed["loop"] == pytest.approx(needed["structure"])
+    always, each = JUDGE_SECONDS
+    judging = always + each * (len(task.source.entities) + len(task.target.entities))
+    assert needed["all"] == pytest.approx((1 + JUDGED_ROUNDS) * needed["loop"] / 2 + judging)
 
 
 def test_what_is_doubtful_is_named_with_its_consequence() -> None:

@@ -21,12 +21,13 @@ from emea.contracts import Ground
 from emea.data import Candidates, Graph
 from emea.errors import InputError
 from emea.formats._labels import last_parts
-from emea.method.grounds import Grounds
+from emea.method.grounds import Grounds, Steps
 from emea.rules.disagreement import Disagreement, DisagreementSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.runs.explaining import Explainer
 from emea.runs.kept import Kept, keep
 from emea.runs.mapped import Mapped, write_tensors
+from emea.runs.pieces_of_judge import JudgedPieces
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
@@ -301,6 +302,36 @@ def test_a_link_is_explained_by_values_and_neighbours(explainer: Explainer) -> N
     assert least.confidence < least.threshold
     assert found.runner_up is not None
     assert found.runner_up.confidence < found.confidence
+
+
+@pytest.mark.parametrize(
+    ("together", "text", "part"),
+    [
+        (-12.0, "", "but different entities often agree as much"),
+        (0.5, ", which count for less together: different entities often agree as much", None),
+        (18.0, "", "different entities rarely agree as much"),
+    ],
+)
+def test_why_equal_values_may_count_little_is_said(
+    explainer: Explainer, together: float, text: str, part: str | None
+) -> None:
+    found = explainer.explain("Schweiz")
+    source, target = (explainer.finder.number(side, name) for side, name in enumerate((found.source, found.target)))
+    judged = explainer.kept.grounds.judged
+    assert judged is not None
+    assert source is not None
+    assert target is not None
+    said = judged.by_field[JudgedBars(explainer.kept.grounds, judged).row(source, target)]
+    assert 1 < said.sum() < 18
+    share = 1 / (1 + math.exp(-together))
+    steps = Steps(np.array([0.0, 1.0]), np.array([share, share]), 0.0)
+    changed = replace(judged, steps=steps)
+    pieces = JudgedPieces(explainer.kept.grounds, changed, None, explainer.settings, explainer.finder)
+    told, _, parts = pieces.told("values", together, source, target)
+    spoken = int((said != 0).sum())
+    assert told == f"{spoken} comparison{'s' * (spoken > 1)}{text}"
+    assert sum(each.log_odds for each in parts) == pytest.approx(together)
+    assert {each.text for each in parts if "different" in each.text} == ({part} if part else set())
 
 
 def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: Path) -> None:

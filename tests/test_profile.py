@@ -47,6 +47,23 @@ def test_nothing_in_common_is_said() -> None:
     assert any("share no value" in warning for warning in found["warnings"])
 
 
+@pytest.mark.parametrize(
+    ("assignments", "seeds", "warned"),
+    [
+        ([], 0, False),
+        (["matching.judge=false"], 0, True),
+        (["matching.judge=false"], 1, False),
+        (["method=paris"], 0, True),
+    ],
+)
+def test_confidence_that_rests_on_nothing_is_warned_of(assignments: list[str], seeds: int, warned: bool) -> None:
+    given, _ = people(20, random.Random(3))
+    known = Links.build(torch.arange(seeds), torch.arange(seeds))
+    chosen = load(assignments=["evidence.kind=all", *assignments])
+    found = profile(prepare(Task(given.source, given.target, known), chosen.evidence), chosen)
+    assert any("confidence may be too high or too low" in warning for warning in found["warnings"]) == warned
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_command(tmp_path: Path, as_json: bool) -> None:
     for name, label in (("a.ttl", "Köln"), ("b.ttl", "koln")):

@@ -127,7 +127,7 @@ def test_every_source_is_linked_or_listed_with_a_reason(finished: Path) -> None:
     phrases = {
         re.sub(r"(?<=by ).*(?= with)|(?<=fits ).*(?= better)|\.\d+|;.*", "…", why) for why in alone["why"].to_pylist()
     }
-    assert {"probably has no counterpart: … for none, … for the candidate", "taken by … with …"} <= phrases
+    assert {"no counterpart found: … for none, … for the candidate", "taken by … with …"} <= phrases
     assert "confidence … below …" in phrases
     assert len(phrases) < 10
     best = {

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 import torch
 
+from emea.cli._show import shown_absence
 from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.evidence.prepared import Anchors, Prepared
 from emea.method.matching import Calibration, match
-from emea.method.rounds import Outcome, Round
+from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
 from emea.runs.unlinked import unlinked
 from emea.settings import Settings
@@ -70,7 +71,7 @@ def test_each_reason_is_said_in_a_phrase() -> None:
         "a01": "taken by A 0 with .97",
         "a10": "no candidate",
         "a11": "no candidate",
-        "a02": "probably has no counterpart: .70 for none, .20 for the candidate",
+        "a02": "no counterpart found: .70 for none, .20 for the candidate",
         "a03": "no candidate",
         "a04": "another candidate is as probable",
         "a05": "the candidate fits a06 better",
@@ -98,7 +99,7 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
     wrong = Links.build(torch.tensor([6]), torch.tensor([4]))
     found = outcome(beliefs, Task(graph("a", 7, 0), graph("b", 7, 4), Links.empty(), exclusions=wrong))
     assert found.alignment.source.tolist() == [0]
-    no = "probably has no counterpart: "
+    no = "no counterpart found: "
     assert reasons(found) == {
         "a01": f"{no}the nearest candidate is taken by A 0 with .97",
         "a02": f"{no}every candidate is below .01",
@@ -115,7 +116,7 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
 def test_who_lost_to_a_twin_is_told_the_option(cardinality: str, hint: str) -> None:
     beliefs = [(0, 0, 0.6, 0.6), (1, 0, 0.35, 0.35), (2, 1, 0.9, 0.9), (3, 1, 0.05, 0.05)]  # a3 is no twin of a2
     found = outcome(beliefs, Task(graph("a", 4), graph("b", 2), Links.empty()), cardinality=cardinality)
-    no = "probably has no counterpart: the nearest candidate is taken by"
+    no = "no counterpart found: the nearest candidate is taken by"
     expected = {"a01": f"{no} a00 with .60{hint}", "a03": f"{no} a02 with .90"}
     assert reasons(found) == expected
     structural = found.settings.model_copy(update={"evidence": Settings().evidence})  # where many look alike
@@ -173,3 +174,10 @@ def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
     anonymous = found.settings.evidence.model_copy(update={"anonymous": True})
     settings = found.settings.model_copy(update={"evidence": anonymous})
     assert set(reasons(replace(found, settings=settings))) == {"_:x", "a", "http://www.w3.org/x"}
+
+
+def test_what_was_not_found_is_not_said_to_be_absent() -> None:
+    assert shown_absence(Absence(share=0.818, linked=0.012, sources=3557)) == (
+        "no counterpart was found for up to 82% of the 3,557 sources that may be linked, whether or not they have one; "
+        "1.2% of those that have none are expected to be linked by mistake"
+    )

@@ -9,7 +9,7 @@ import torch
 from small_graphs import graph_of
 
 from emea.data import LITERAL_SCHEMA, Graph
-from emea.formats._labels import LABELS, LAST_PARTS, labels, types
+from emea.formats._labels import LABELS, LAST_PARTS, labelled, labels, types
 
 RDFS, SKOS, SCHEMA, _, FOAF, DC, _ = LABELS
 Literal = tuple[str, str, str, str]  # entity, attribute, value, language
@@ -60,6 +60,8 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
         "http://ex.org/company-name",
         "Company name",
         "Bezeichnung",
+        "kurzbezeichnung",
+        "会社名",
         "libellé",
         "公司_名称",
     ],
@@ -109,6 +111,49 @@ def test_without_any_name_what_looks_most_like_one() -> None:
     assert labels(described("abcdef", *cells)).to_pylist() == [*(row[0] for row in rows), None]
     assert labels(described("abcd", *cells[:20])).to_pylist() == [None] * 4, "too few to tell"
     assert labels(described("abcde", *(cell for cell in cells if cell[1] != "firm"))).to_pylist() == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("given_name", "surname"),
+        ("First name", "Last name"),
+        ("http://xmlns.com/foaf/0.1/givenName", "http://xmlns.com/foaf/0.1/familyName"),
+        ("Vorname", "Nachname"),
+        ("prénom", "nom_de_famille"),
+        ("prenom", "nom"),
+        ("nombre", "apellido"),
+    ],
+)
+def test_first_and_last_names_are_one_label(first: str, last: str) -> None:
+    people = {"a": ("elton", "white"), "b": ("", "shaw"), "c": ("mia", ""), "d": ("", ""), "e": ("ann", "lee")}
+    streets = ["Mill Lane", "Market", "Quay", "Hill", "Lane"]
+    rows = [
+        (e, a, value, "")
+        for (e, names), street in zip(people.items(), streets, strict=True)
+        for a, value in ((first, names[0]), (last, names[1]), ("street", street), ("title", "Dr"))
+        if value and (a != "title" or e == "a")
+    ]
+    graph, expected = described("abcde", *rows), ["elton white", "shaw", "mia", None, "ann lee"]
+    assert labels(graph).to_pylist() == expected
+    assert labels(graph, np.array([4, 0, 3])).to_pylist() == ["ann lee", "elton white", None]
+    assert labelled(graph, " Elton WHITE").tolist() == [0]
+    assert labelled(graph, "elton").tolist() == []
+    also = described("abcde", *rows, ("a", "name", "Sir Elton White", ""), ("d", "name", "Dee", ""))
+    assert labels(also).to_pylist() == ["Sir Elton White", "shaw", "mia", "Dee", "ann lee"], "the whole name first"
+
+
+def test_half_a_name_is_none_of_a_pair() -> None:
+    rows = [(e, "surname", "shaw", "") for e in "abcde"] + [(e, "title", "Dr", "") for e in "ab"]
+    assert labels(described("abcde", *rows)).to_pylist() == ["Dr", "Dr", None, None, None]
+
+
+def test_what_recurs_less_is_the_name() -> None:
+    cities = ["Aville", "Aville", *(f"{letter}ville" for letter in "CDEFGHIJ")]
+    airports = ["Field 7", *(f"{letter} Field" for letter in "bcdefghij")]
+    columns = {"airport": airports, "city": cities, "country": ["Utopia"] * 10}
+    rows = [(e, a, value, "") for a, row in columns.items() for e, value in zip("abcdefghij", row, strict=True)]
+    assert labels(described("abcdefghij", *rows)).to_pylist() == airports
 
 
 def test_other_languages_by_how_frequent_they_are() -> None:

@@ -93,7 +93,7 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
             table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
         out.print(table)
     if outcome.absence is not None:
-        out.print(shown_absence(outcome.absence), highlight=False)
+        out.print(shown_absence(outcome.absence), highlight=False, soft_wrap=True)
     if measures is not None:
         show_measures(measures, everything=everything)
     out.print(f"\nfiles in {folder}:", highlight=False)
@@ -103,10 +103,11 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
 
 
 def shown_absence(absence: Absence) -> str:
-    """How many sources seem to have no counterpart, in a sentence."""
+    """For how many sources nothing was found, in a sentence that does not say that these have no counterpart."""
+    share, sources, linked = absence.share, absence.sources, absence.linked
     return (
-        f"at most {absence.share:.0%} of the {absence.sources:,} sources that may be linked have no counterpart; "
-        f"{absence.linked:.1%} of those are expected to be linked by mistake"
+        f"no counterpart was found for up to {share:.0%} of the {sources:,} sources that may be linked, whether or not "
+        f"they have one; {linked:.1%} of those that have none are expected to be linked by mistake"
     )
 
 

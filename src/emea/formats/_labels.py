@@ -41,6 +41,18 @@ ELSEWHERE = (  # what names are called in other languages
         "이름",
     ),
 )
+# Those that end longer words: Kurzbezeichnung, bedrijfsnaam, 会社名.
+COMPOUNDED = ("name", "bezeichnung", "benennung", "titel", "naam", "navn", "namn", "nimi", "名称", "名前", "名", "이름")
+# What the parts of people's names are called, their letters only and in lower case, the best first.
+FIRST_NAMES = (
+    *("givenname", "firstname", "forename", "fname", "given", "vorname", "prénom", "prenom", "nombre", "nombres"),
+    *("nome", "voornaam", "fornavn", "förnamn", "etunimi", "imię", "imie", "jméno", "jmeno", "имя", "名"),
+)
+LAST_NAMES = (
+    *("familyname", "surname", "lastname", "lname", "family", "nachname", "familienname", "zuname", "nomdefamille"),
+    *("nom", "apellido", "apellidos", "cognome", "sobrenome", "apelido", "achternaam", "familienaam", "etternavn"),
+    *("efternavn", "efternamn", "sukunimi", "nazwisko", "příjmení", "prijmeni", "фамилия", "姓"),
+)
 TYPES = (TYPE, "rdf:type", "type")
 LANGUAGES = ("en", "")  # "" is no language
 SAMPLE = 20  # labels by which the script of a language is told
@@ -57,34 +69,23 @@ def labels(graph: Graph, entities: np.ndarray | None = None, languages: Sequence
     """A label on one line for each of some entities, or for all; null if it has none.
 
     The best attribute counts first, then the language in this order, others with Latin letters and frequent ones first,
-    then the shortest label.
+    then the shortest label. Of people whose names come in parts it is the first and the last name together.
     """
-    wanted = np.ones(len(graph.entities), dtype=bool)
-    if entities is not None:
-        wanted[:] = False
-        wanted[entities] = True
-    naming = _naming(graph)
-    held = (naming[graph.literals["attribute"].to_numpy()] >= 0) & wanted[graph.literals["entity"].to_numpy()]
-    table = graph.literals.drop_columns("datatype").filter(pa.array(held))
-    table = table.filter(pc.match_substring_regex(table["value"], r"\S")).combine_chunks()
-    entity, attribute = (table[name].to_numpy() for name in ("entity", "attribute"))
-    value = _single(table["value"])
-    language = _language_ranks(_single(table["language"]), value, languages)
-    key = ((naming[attribute] * (1 + language.max(initial=0)) + language) << 32) + pc.utf8_length(value).to_numpy()
-    best = np.full(len(graph.entities), np.iinfo(np.int64).max)
-    np.minimum.at(best, entity, key)
-    rows = np.flatnonzero(key == best[entity])
-    by_text = pa.table({"entity": entity[rows], "value": value.take(pa.array(rows))})
-    rows = rows[pc.sort_indices(by_text, [("entity", "ascending"), ("value", "ascending")]).to_numpy()]
-    named, first = np.unique(entity[rows], return_index=True)
-    return _of_each(graph, entities, named, one_line(value.take(pa.array(rows[first]))))
+    found = [_joined([_best(graph, naming, entities, languages) for naming in parts]) for parts in _namings(graph)]
+    return pc.coalesce(*found)
 
 
 def labelled(graph: Graph, label: str) -> np.ndarray:
     """The entities that have this label in some language, upper and lower case alike."""
-    naming = pa.array(_naming(graph)[graph.literals["attribute"].to_numpy()] >= 0)
-    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), label.strip().lower())
-    return unique_numbers(graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy())
+    namings, wanted = _namings(graph), label.strip().lower()
+    whole = np.max([parts[0] for parts in namings if len(parts) == 1], axis=0)
+    naming = pa.array(whole[graph.literals["attribute"].to_numpy()] >= 0)
+    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), wanted)
+    found = graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy()
+    if len(namings) > 1:
+        joined = pc.index_in(pc.utf8_lower(labels(graph)), pa.array([wanted], pa.large_string()))
+        found = np.append(found, np.flatnonzero(joined.is_valid().to_numpy(zero_copy_only=False)))
+    return unique_numbers(found)
 
 
 def types(graph: Graph, entities: np.ndarray | None = None) -> pa.Array:
@@ -135,27 +136,66 @@ def one_line(texts: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, BREAKS, " "))
 
 
-def _naming(graph: Graph) -> np.ndarray:
-    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. If none is called a name,
-    one that ends like it (companyName, company_name), in any language, or any other does whose values look most like
-    names."""
-    last = last_parts(graph.attributes)
-    known, parts = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
-    part = pc.index_in(pc.utf8_lower(last), parts)
-    ranks = pc.coalesce(pc.index_in(graph.attributes, known), pc.add(part, len(known)))
-    result: np.ndarray = ranks.fill_null(-1).to_numpy().astype(np.int64)
-    if (result < 0).all() and len(result):
-        words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")
-        called = pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())
-        word = pc.is_in(pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", "")), called)
-        told = _most_like_names(graph, word.to_numpy(zero_copy_only=False))
-        result[told] = 0
-    return result
+def _best(graph: Graph, naming: np.ndarray, entities: np.ndarray | None, languages: Sequence[str]) -> pa.Array:
+    """The label for each entity by attributes that name it so well, [attributes], −1 for others."""
+    wanted = np.ones(len(graph.entities), dtype=bool)
+    if entities is not None:
+        wanted[:] = False
+        wanted[entities] = True
+    held = (naming[graph.literals["attribute"].to_numpy()] >= 0) & wanted[graph.literals["entity"].to_numpy()]
+    table = graph.literals.drop_columns("datatype").filter(pa.array(held))
+    table = table.filter(pc.match_substring_regex(table["value"], r"\S")).combine_chunks()
+    entity, attribute = (table[name].to_numpy() for name in ("entity", "attribute"))
+    value = _single(table["value"])
+    language = _language_ranks(_single(table["language"]), value, languages)
+    key = ((naming[attribute] * (1 + language.max(initial=0)) + language) << 32) + pc.utf8_length(value).to_numpy()
+    best = np.full(len(graph.entities), np.iinfo(np.int64).max)
+    np.minimum.at(best, entity, key)
+    rows = np.flatnonzero(key == best[entity])
+    by_text = pa.table({"entity": entity[rows], "value": value.take(pa.array(rows))})
+    rows = rows[pc.sort_indices(by_text, [("entity", "ascending"), ("value", "ascending")]).to_numpy()]
+    named, first = np.unique(entity[rows], return_index=True)
+    return _of_each(graph, entities, named, one_line(value.take(pa.array(rows[first]))))
+
+
+def _namings(graph: Graph) -> list[tuple[np.ndarray, ...]]:
+    """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. First those of the whole
+    name; then, where names come in parts, those of the first and of the last name, and titles, which may be those of
+    people (Dr). If none is called a name, one that ends like it (companyName, company_name), in any language, or any
+    other does whose values look most like names."""
+    last = pc.utf8_lower(last_parts(graph.attributes))
+    known, words = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
+    ranks = pc.coalesce(pc.index_in(graph.attributes, known), pc.add(pc.index_in(last, words), len(known)))
+    whole: np.ndarray = ranks.fill_null(-1).to_numpy().astype(np.int64)
+    letters = pc.replace_substring_regex(last, r"\P{L}+", "")
+    first, family = (
+        pc.index_in(letters, pa.array(called, pa.large_string())).fill_null(-1).to_numpy().astype(np.int64)
+        for called in (FIRST_NAMES, LAST_NAMES)
+    )
+    if (first >= 0).any() and (family >= 0).any():
+        titles = whole >= len(LABELS) + LAST_PARTS.index("title")
+        return [(np.where(titles, -1, whole),), (first, family), (np.where(titles, whole, -1),)]
+    if (whole < 0).all() and len(whole):
+        whole[_most_like_names(graph, _called_names(graph))] = 0
+    return [(whole,)]
+
+
+def _called_names(graph: Graph) -> np.ndarray:
+    """Which attributes end with a word for names, [attributes] bool."""
+    words = pc.replace_substring_regex(last_parts(graph.attributes), r"(\p{Ll})(\p{Lu})", r"\1 \2")
+    word = pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", ""))
+    called = pc.or_(
+        pc.is_in(word, pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())),
+        pc.match_substring_regex(word, f"({'|'.join(COMPOUNDED)})$"),
+    )
+    found: np.ndarray = called.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
-    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any; none if
-    there is no such attribute, or too little to tell."""
+    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any, the one
+    with the most distinct values (a table of airports also has their cities); none if there is no such attribute, or
+    too little to tell."""
     attribute, entity = (graph.literals[name].to_numpy() for name in ("attribute", "entity"))
     held = unique_numbers(attribute * max(1, len(graph.entities)) + entity) // max(1, len(graph.entities))
     holders = np.bincount(held, minlength=len(called))
@@ -166,7 +206,7 @@ def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
         distinct = len(pc.unique(value)) / len(value)
         if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if called[number] else DISTINCT):
-            found.append((bool(called[number]), lettered, distinct, int(number)))
+            found.append((bool(called[number]), distinct, lettered, int(number)))
     return [max(found)[-1]] if found else []
 
 
@@ -190,6 +230,11 @@ def _language_ranks(column: pa.Array, value: pa.Array, preferred: Sequence[str])
     rank[sorted(range(len(names)), key=place)] = np.arange(len(names))
     ranks: np.ndarray = rank[code]
     return ranks
+
+
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    """The texts of each row with spaces between them; the first there is where one is missing, null if all are."""
+    return pc.coalesce(pc.binary_join_element_wise(*parts, pa.scalar(" ", pa.large_string())), *parts)
 
 
 def _single(column: pa.ChunkedArray) -> pa.Array:

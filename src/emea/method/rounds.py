@@ -137,9 +137,9 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Absence:
-    """How many sources have no counterpart, as estimated without known pairs."""
+    """How many sources have no counterpart at most, as found without known pairs."""
 
-    share: float  # π₀: of the sources; an upper bound
+    share: float  # π₀: of the sources; an upper bound that counts all for which nothing was found
     linked: float  # F₀: of those, how many would be linked all the same
     by_chance: float  # share of the links that entities without counterpart would have by chance
     sources: int  # that may be linked
@@ -154,7 +154,7 @@ class Outcome:
     alignment: Alignment  # seeds not included
     counterparts: Counterparts  # final beliefs about all candidates
     last: Round | None  # None for a baseline
-    absence: Absence | None = None  # how many sources have no counterpart, where that was estimated
+    absence: Absence | None = None  # how many sources have no counterpart at most, where that was found
     grounds: Grounds | None = None  # what the confidence was computed from; None for a baseline
 
     def here(self) -> Outcome:

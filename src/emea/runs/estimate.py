@@ -18,7 +18,8 @@ from emea.kernels.devices import free_memory
 from emea.kernels.nearest import multiplies_halves
 from emea.settings import Settings
 
-# Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third.
+# Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third, and within a
+# factor of two where links are judged by values.
 INTERPRETER = 0.55e9  # bytes: Python, torch, arrow, numba
 COPIES = 2.0  # of the embeddings in memory at once: themselves, and what an approximate search or the next fit makes
 MANY = 2**28  # numbers of embeddings beyond which what is not trained is kept as halves
@@ -28,9 +29,11 @@ SEARCH = 1.5  # time of the search over that of its matrix products
 PAIR_SECONDS = {"cpu": 4.5e-6, "cuda": 4e-8}  # of a round, for each candidate pair, on one core or one GPU
 ROUND_SECONDS = 0.1  # of a round, whatever the size
 GATHERED = 8e9  # bytes a second and core, of vectors that lie here and there in memory; a GPU's do not count
-JUDGE_SECONDS = 6e-4  # for each literal: .4e-3 to .8e-3 on the real pairs of docs/results.md
+# Judging links by values takes so long, with what is loaded and written for it, whatever the size; and so much more for
+# each entity that may be linked: .2e-3 to .7e-3 on 15 real pairs.
+JUDGE_SECONDS = (3.5, 4e-4)
 ROUNDS = (3.9, 1.9)  # of a loop, and how many more for each factor of e by which fewer pairs are known
-JUDGED_ROUNDS = 6  # at most, where links are judged at the end
+JUDGED_ROUNDS = 2  # where links are judged at the end: 1 or 2 on these pairs
 TRIAL = (64, 2048)  # rows and columns of the product by which the machine is timed: a tenth of a second on a slow core
 
 
@@ -58,13 +61,27 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     pairs = (sources + targets) * settings.similarity.candidates
     edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
     device, width = torch.device(settings.device), max(sources, targets)
-    size, fits = Size(sources + targets, edges, len(prepared.given.seeds)), 1 + _rounds(prepared, settings)
-    training = encoder.work(settings.encoder_settings(), size, fits)
+    fits = 1 + _rounds(prepared, settings)
+    training = encoder.work(
+        settings.encoder_settings(), Size(sources + targets, edges, len(prepared.given.seeds)), fits
+    )
     numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
     fixed = INTERPRETER + PAIR.get(device.type, PAIR["cuda"]) * pairs
     least = fixed + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
     blocks = 0.0 if bounded else _block(settings, width)
     memory = least if bounded else fixed + numbers * 4 * COPIES + blocks
+    seconds = _seconds(prepared, settings, features, fits, training)
+    free = min(free_memory(device), math.inf if limit is None else limit)
+    return Estimate(pairs, features, width, memory, least, blocks, free, seconds)
+
+
+def _seconds(prepared: Prepared, settings: Settings, features: int, fits: int, training: float) -> float:
+    """How long the fits, with a search and the rules after each, and the judge take; values are not searched for."""
+    graphs, device = (prepared.graphs.source, prepared.graphs.target), torch.device(settings.device)
+    sources, targets = (
+        int(graph.linkable.sum()) if settings.evidence.counts_values else len(graph.entities) for graph in graphs
+    )
+    numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
     rough = bounded or sources * targets > settings.similarity.exact
     looked_at = min(features, used_axes(settings.similarity, sources * targets)) if rough else features
     kind = torch.bfloat16 if rough and multiplies_halves(device) else torch.float32
@@ -74,14 +91,15 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     if bounded and device.type == "cpu":
         search += (sources + targets) * settings.similarity.shared * looked_at * 2 / (GATHERED * cores)
+    pairs = (sources + targets) * settings.similarity.candidates
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
     seconds = fits * a_round
     if training:
         seconds += training / (matrix_rate(features, device) if rough else rate)
     if settings.judges and prepared.valued:
-        seconds += JUDGE_SECONDS * sum(graph.literals.num_rows for graph in (graphs.source, graphs.target))
-    free = min(free_memory(device), math.inf if limit is None else limit)
-    return Estimate(pairs, features, width, memory, least, blocks, free, seconds)
+        always, each = JUDGE_SECONDS
+        seconds += always + each * (sources + targets)
+    return seconds
 
 
 def _rounds(prepared: Prepared, settings: Settings) -> int:

@@ -40,7 +40,7 @@ RESULTS = {  # what a finished run leaves, and what it is
     "candidates.tsv": "the most probable counterparts of each source",
     "candidates.parquet": "the most probable counterparts of each source",
     GROUNDS: "what confidence was computed from, for `emea explain`",
-    "summary.json": "links, expected precision, entities without counterpart",
+    "summary.json": "links, expected precision, for how many nothing was found",
     "metrics.json": "the measures above and more",
     ENGINE: "where the work of a run on a cluster was done",
     REPORT: "a page about all of this, to open in a browser",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -20,13 +19,18 @@ from emea.method.mixture import competing
 from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted, dates_compared, followed, readable
+from emea.runs.wording import Compared, counted, dates_compared, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
 NEAREST = 8  # candidates of an entity that are compared with each other
 LATEST = 100  # comparisons that are remembered
 LEAST = 1e-9  # log-odds that are worth a part
+LITTLE = 0.5  # of what the fields say one by one, below which it is said that they count for less together
+# What the sum of the fields is corrected by: how often pairs of different entities reach such a sum.
+OFTEN = "different entities often agree as much"
+RARELY = "different entities rarely agree as much"
+BESIDES = "how all this counts beside the other evidence"
 
 
 class JudgedPieces(Pieces):
@@ -63,7 +67,7 @@ class JudgedPieces(Pieces):
         row = self.sums.row(source, target)
         if group == VALUES:
             parts = self._field_parts(row, log_odds)
-            return (counted(len(parts), "comparison") if parts else "names and other values"), log_odds, parts
+            return self._values_text(row, parts), log_odds, parts
         if group == NEIGHBOURS:
             parts = self._neighbour_parts(source, target, log_odds)
             return (counted(len(parts), "linked neighbour") if parts else "linked neighbours"), log_odds, parts
@@ -141,8 +145,18 @@ class JudgedPieces(Pieces):
     def _similarity(self) -> Similarity | None:
         return Similarity(*(side.values.forms for side in self._described)) if self._described else None
 
+    def _values_text(self, row: int, parts: tuple[Part, ...]) -> str:
+        """How many comparisons there are, and why they may count for little."""
+        if not parts:
+            return "names and other values"
+        rests = [part for part in parts if part.text in (f"but {OFTEN}", RARELY, BESIDES)]
+        text, said = counted(len(parts) - len(rests), "comparison"), float(self.judged.by_field[row].sum())
+        little = not rests and said > 0 and self.sums.values(row) < LITTLE * said
+        return f"{text}, which count for less together: {OFTEN}" if little else text
+
     def _field_parts(self, row: int, log_odds: float) -> tuple[Part, ...]:
-        """The fields' shares; what is over or missing is that fields are not independent."""
+        """The fields' shares; what is over or missing is that their sum counts as much as it tells matched pairs from
+        others."""
         own = self.judged.by_field[row]
         said = float(own.sum())
         scale = log_odds / said if said and 0 < log_odds / said <= 1 else 1.0
@@ -150,7 +164,9 @@ class JudgedPieces(Pieces):
         parts = [self._field_part(row, field, share) for field, share in shares if abs(share) > LEAST]
         rest = log_odds - scale * said
         if parts and abs(rest) > LEAST:
-            parts.append(Part("values that tell partly the same", rest))
+            more = self.sums.values(row) - said
+            text = BESIDES if rest * more <= 0 else RARELY if rest > 0 else f"but {OFTEN}"
+            parts.append(Part(text, rest))
         return tuple(sorted(parts, key=lambda part: -abs(part.log_odds)))
 
     def _field_part(self, row: int, field: int, log_odds: float) -> Part:
@@ -179,7 +195,7 @@ class JudgedPieces(Pieces):
         compared = self._compared(row, field)
         return compared.text if compared is not None else f"field {field + 1}"
 
-    def _most_similar(self, row: int, field: int) -> _Compared | None:
+    def _most_similar(self, row: int, field: int) -> Compared | None:
         """The most similar values of a pair in a field."""
         if self._described is None or self._similarity is None or self.finder.called is None:
             return None
@@ -209,7 +225,7 @@ class JudgedPieces(Pieces):
             for side, place in ((first, one[best]), (second, other[best]))
         ]
         how = dates_compared(*forms, float(alike[best]))
-        return _Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]), how)
+        return Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]), how)
 
     def _neighbour_parts(self, source: int, target: int, log_odds: float) -> tuple[Part, ...]:
         if self._support is None:
@@ -272,21 +288,3 @@ class JudgedPieces(Pieces):
             kind = int(side.kind[entity])
             names.append(readable(side.kinds[kind]) if kind >= 0 else "unknown")
         return f"both are of type {names[0]}" if names[0] == names[1] else f"types {names[0]} and {names[1]}"
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """Two values that were compared."""
-
-    values: tuple[str, str]
-    attributes: tuple[str, str]
-    similarity: float
-    dates: str | None  # how they compare, if they are dates
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
-        if self.values[0] == self.values[1]:
-            return f"{both}: “{self.values[0]}” in both"
-        return f"{both}: “{self.values[0]}” and “{self.values[1]}”, {self.dates or f'alike {self.similarity:.2f}'}"

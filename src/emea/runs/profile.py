@@ -13,7 +13,7 @@ from emea.errors import InputError
 from emea.evidence.prepared import NOTHING_SHARED, Prepared
 from emea.runs.checks import HALF, check, duplicates, reachable
 from emea.runs.estimate import estimate
-from emea.settings import Settings
+from emea.settings import EMEA, Settings
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ def doubts(prepared: Prepared, settings: Settings, found: Offers) -> list[str]:
         if side.reached < HALF:
             lost = 1 - side.reached
             warnings.append(f"{lost:.0%} of the {name} graph's entities have no path to a seed or a shared value")
-    if not found.seeds:
-        warnings.append("there are no seeds to check confidence against; it may be too high or too low")
+    judged = settings.method == EMEA and settings.judges and prepared.valued  # confidence is estimated from the data
+    if not (found.seeds or judged):
+        warnings.append("there are no seeds, and links are not judged by values: confidence may be too high or too low")
     return [*warnings, *duplicates(prepared, settings), *prepared.faults]
 
 

@@ -107,7 +107,8 @@ class _Keeper:
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
-    """How many links there are, how many of them should be right, and how many sources have no counterpart."""
+    """How many links there are, how many of them should be right, and how many sources have no counterpart at
+    most."""
     confidence = outcome.alignment.confidence
     return {
         "links": len(confidence),

@@ -24,7 +24,7 @@ NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
 NEARLY = (
     0.2  # probability of a source, as a share of that of the target's other sources, from which it may be their twin
 )
-NONE = "probably has no counterpart: "
+NONE = "no counterpart found: "
 Text: TypeAlias = str | pa.Array
 Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -130,6 +131,24 @@ def dates_compared(first: str, second: str, similarity: float) -> str | None:
         OTHER_YEAR: "the same day of another year",
         SAME_YEAR: "the same year",
     }.get(similarity, "different dates")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two values that were compared."""
+
+    values: tuple[str, str]
+    attributes: tuple[str, str]
+    similarity: float
+    dates: str | None  # how they compare, if they are dates
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
+        if self.values[0] == self.values[1]:
+            return f"{both}: “{self.values[0]}” in both"
+        return f"{both}: “{self.values[0]}” and “{self.values[1]}”, {self.dates or f'alike {self.similarity:.2f}'}"
 
 
 def shortened(text: str) -> str:

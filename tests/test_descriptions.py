@@ -82,24 +82,6 @@ def test_without_types_schemes_or_an_attribute_with_few_values_name_kinds(tmp_pa
     assert all(-1 not in each for each in kinds.values())
 
 
-@pytest.mark.parametrize(
-    ("values", "kinds"),
-    [
-        (("true", "false"), ()),
-        (("Y", "N"), ()),
-        (("A", "E", "U"), ()),
-        (("Ja", "Nein"), ()),
-        (("s", "g", "oc"), ("s", "g", "oc")),
-        (("山", "川"), ("山", "川")),
-    ],
-)
-def test_truth_values_and_single_letters_name_no_kinds(
-    tmp_path: Path, values: tuple[str, ...], kinds: tuple[str, ...]
-) -> None:
-    rows = " ".join(f':{"xyz"[n]}{i} :active "{value}" .' for n, value in enumerate(values) for i in range(20))
-    assert set(described(tmp_path, rows)[1].kinds) == set(kinds)
-
-
 def test_an_attribute_with_few_holders_of_each_value_names_no_kinds(tmp_path: Path) -> None:
     towns = " ".join(
         f':t{town}h{i} :town "town {town}" ; :title "{town} no {i}" .' for town in range(25) for i in range(16)

@@ -30,7 +30,6 @@ NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes t
 # An attribute with at most so many strings, held by so many each, and on average by so many, names kinds: each kind is
 # judged by its own pairs, and a few rows of each town are too few.
 FEW_KINDS, LEAST_HOLDERS, MEAN_HOLDERS = 30, 5, 20
-TRUTH = {"true", "false", "yes", "no", "ja", "nein", "wahr", "falsch", "oui", "non", "vrai", "faux", "si", "да", "нет"}
 MOST_BORROWED = 16  # neighbours by one relation whose strings an entity without any is known by
 SMALLEST_KIND = 0.01  # share of the entities: kinds held by fewer are replaced by a wider one
 
@@ -178,17 +177,10 @@ def _kinds(
         rows = np.flatnonzero(values.attribute == attribute)
         forms, count = np.unique(values.value[rows], return_counts=True)
         few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and count.mean() >= MEAN_HOLDERS
-        if few and len(rows) >= linkable.sum() / 2 and _name_kinds([values.forms[form] for form in forms]):
+        if few and len(rows) >= linkable.sum() / 2 and all(values.forms[form].startswith(STRING) for form in forms):
             kind[values.entity[rows]] = np.searchsorted(forms, values.value[rows])
             return kind, tuple(values.forms[form].removeprefix(STRING) for form in forms), attribute
     return kind, (), -1
-
-
-def _name_kinds(forms: list[str]) -> bool:
-    """Whether these are words for kinds: strings that are not all truth values or single letters or digits; a Chinese
-    character is a word."""
-    words = [form.removeprefix(STRING) for form in forms if form.startswith(STRING)]
-    return len(words) == len(forms) and not all(word in TRUTH or (len(word) == 1 and word.isascii()) for word in words)
 
 
 def _with_wider(held: np.ndarray, subclass: np.ndarray) -> np.ndarray:

@@ -177,7 +177,7 @@ def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
 
 
 def test_what_was_not_found_is_not_said_to_be_absent() -> None:
-    assert shown_absence(Absence(share=0.818, linked=0.012, sources=3557)) == (
+    assert shown_absence(Absence(share=0.818, linked=0.012, by_chance=0.1, sources=3557)) == (
         "no counterpart was found for up to 82% of the 3,557 sources that may be linked, whether or not they have one; "
         "1.2% of those that have none are expected to be linked by mistake"
     )

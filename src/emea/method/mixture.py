@@ -179,7 +179,9 @@ class _Mixture:
 
     def by_chance(self, none: np.ndarray) -> float:
         """How many pairs between the graphs would have even odds or better if they were like pairs within a graph, as
-        far as values tell; given what is said about "none", [pairs]."""
+        far as values tell; given what is said about "none", [pairs]. 0 where both graphs may have duplicates."""
+        if not any(self.sample.competition):
+            return 0.0
         prior = np.full(self.kinds, -np.inf)
         prior[self.sample.evidence.kind] = none
         reached = self.steps(self.against) + prior[self.within.kind] >= 0

@@ -26,6 +26,7 @@ from emea.method.mixture import Sample, _Mixture, competing
 from emea.method.profiles import Profiles, Rivals, falling
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support
+from emea.runs.run import summary
 from emea.settings import load
 
 FIRST = ("Anna", "Bert", "Carla", "Dirk", "Eva", "Fritz", "Gerda", "Hans", "Ilse", "Jan")
@@ -480,3 +481,18 @@ def test_the_same_text_speaks_for_a_pair_and_another_text_not_against_it() -> No
     once = {name for name in names if [row[0] for row in rows].count(name) == 1}
     other = [right.get((f"x{i}", f"y{i}"), 0.0) for i in range(0, 150, 3) if rows[i][0] in once]
     assert sum(each > 0.5 for each in other) > len(other) / 2 > 5
+
+
+@pytest.mark.parametrize(("chance", "believed"), [(0.0, True), (0.4, True), (0.9, False)])
+def test_links_that_chance_explains_are_doubted(chance: float, believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["".join(random.Random(i).choices("bcdfglmnprst", k=9)) for i in range(90)]
+    first, second = (
+        pd.DataFrame({"id": [f"{side}{i}" for i in rows], "name": [names[i] for i in rows]})
+        for side, rows in (("x", range(60)), ("y", range(30, 90)))
+    )
+    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda *_: chance * 30 / 0.5)  # half have no link
+    result = emea.align(emea.read(first, second))
+    assert result.outcome.absence is not None
+    assert result.outcome.absence.by_chance == pytest.approx(chance)
+    assert len(result.alignment) == (30 if believed else 0)
+    assert (summary(result.outcome)["doubt"] is None) == believed

@@ -61,6 +61,12 @@ def test_positions_are_recognised_by_name_and_range(tmp_path: Path) -> None:
     assert values(found, number(graph, "a")) == {"n 3"}  # the position itself is no value any more
 
 
+def test_the_point_of_a_node_that_describes_a_place_is_its_position(tmp_path: Path) -> None:
+    places = " ".join(f':p{i} :geometry :g{i} . :g{i} :wkt "POINT(13.{i} 52.5)" .' for i in range(3))
+    graph, found = described(tmp_path, places)
+    assert found.position[number(graph, "p1")].tolist() == [52.5, 13.1]
+
+
 def test_the_kind_is_the_narrowest_type_that_is_not_rare(tmp_path: Path) -> None:
     rare = ":odd a :Special . :Special rdfs:subClassOf :City . "
     turtle = rare + " ".join(f":c{i} a :City . :r{i} a :River ." for i in range(150))

@@ -158,7 +158,7 @@ class _Measures:
     """What values other than strings are compared by, [forms]; NaN stands for nothing."""
 
     number: np.ndarray
-    unit: np.ndarray  # in which a number is given: 0.01 for 12.50, 1 for 12
+    unit: np.ndarray  # in which a number is given: 0.1 for 12.5, 1 for 12
     date: np.ndarray  # [forms, 3] year, month and day; of a whole number, the year alone
 
     @classmethod

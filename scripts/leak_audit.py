@@ -29,7 +29,6 @@ from emea.rules._subrelations import Subrelations
 from emea.rules.paris import PARIS
 from emea.runs.store import Cell, System
 from emea.settings import load
-from tables import THEN
 
 SET = "zh_en"
 RATIOS = (0.01, 0.05, 0.3)
@@ -37,6 +36,11 @@ SPLITS = (26,)
 CALIBRATION = 100  # test pairs that the released code uses for early stopping
 DECODING = {"letter": "csls", "paper": "csls", "fast": "probability", "best": "probability"}
 BLIND, FITTED = "nothing", "nothing, fitted to validation pairs"
+THEN = (  # settings of `best` in 0.1.0, of which its leaks were measured
+    "probability.prior_pairs=5",
+    "probability.discount=false",
+    *(f"encoders.committee.settings.propagation.{one}" for one in ("shared=false", "forget=false", "far=1.0")),
+)
 STORE = REPOSITORY / "docs" / "leaks"
 
 

@@ -14,11 +14,12 @@ from emea.candidates.kept import KeptEmbeddings
 from emea.candidates.marks import Holders, Marks
 from emea.engine import Engine, Kept, ranges
 from emea.kernels.devices import compiled
+from emea.kernels.limits import at_a_time
 from emea.kernels.lists import ROWS_A_CENTRE, Found, Scan, Visits, centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, products
 from emea.kernels.segments import cuts
 
-BLOCK = 2**22  # pairs compared at a time
+BLOCK = 2**22  # pairs compared at a time, on a CPU
 LISTED = 2**25  # the same on lists, in a block
 PART = 2**12  # entities whose nearest are found at a time
 VECTORS = 2**15  # whose lists are found at a time
@@ -94,13 +95,14 @@ class _Queries:
         self, engine: Engine, sides: tuple[Kept[Tensor], Kept[Tensor]], visits: list[Visits], holders: Holders
     ) -> Tensor:
         """Scan the lists, some at a time; then find the best of each part's entities among what all lists say."""
-        rows = torch.split(self.order, PART)
+        part, listed = (at_a_time(each, self.order.device) for each in (PART, LISTED))
+        rows = torch.split(self.order, part)
         place = torch.empty_like(self.order)
         place[self.order] = torch.arange(len(place), device=place.device)
         work = torch.tensor([each.work for each in visits])
-        blocks = [(visits[first:last],) for first, last in pairwise(cuts(work, LISTED))] if visits else []
+        blocks = [(visits[first:last],) for first, last in pairwise(cuts(work, listed))] if visits else []
         limits, known = (self.lists, self.count, self.shared), engine.share((holders, place))
-        scanned = engine.exchange(partial(_lists_scanned, limits, len(rows)), blocks, len(rows), known, *sides)
+        scanned = engine.exchange(partial(_lists_scanned, limits, part), blocks, len(rows), known, *sides)
         parts = ((some, self.marks[some], heard) for some, heard in zip(rows, scanned, strict=True))
         found = [*engine.map(partial(_nearest_of_part, limits), parts, known, *sides)]
         result = torch.empty(len(place), self.count, dtype=torch.int32, device=place.device)
@@ -110,17 +112,18 @@ class _Queries:
 
 
 def _lists_scanned(
-    limits: _Limits, parts: int, visits: list[Visits], known: tuple[Holders, Tensor], *sides: Tensor
+    limits: _Limits, size: int, visits: list[Visits], known: tuple[Holders, Tensor], *sides: Tensor
 ) -> list[Found]:
-    """What the visits to some lists find, for each part."""
+    """What the visits to some lists find, for each part of so many entities."""
     (lists, count, _), place, (queries, keys) = limits, known[1], sides
     found = Found.nothing(sum(len(each.visits) for each in visits), count, place.device)
     done = 0
     for some in scan(queries, keys, visits, lists=lists, kept=count):
         found.fill(slice(done, done + len(some.visit)), some)
         done += len(some.visit)
-    part, order = torch.sort(place[found.visit // lists] // PART, stable=True)
-    return [found[some] for some in torch.split(order, torch.bincount(part, minlength=parts).tolist())]
+    part, order = torch.sort(place[found.visit // lists] // size, stable=True)
+    found_by = torch.bincount(part, minlength=-(-len(place) // size)).tolist()
+    return [found[some] for some in torch.split(order, found_by)]
 
 
 def _nearest_of_part(
@@ -166,7 +169,8 @@ def _with_holders(
         result: Tensor = kernels.nearest(queries, keys, (marks, start, holders.entity), known, every)
         return result
     result = torch.full((len(queries), count), -1, dtype=torch.int32, device=queries.device)
-    for rows in torch.split(torch.arange(len(queries), device=queries.device), max(1, BLOCK // (2 * shared))):
+    block = max(1, at_a_time(BLOCK, queries.device) // (2 * shared))
+    for rows in torch.split(torch.arange(len(queries), device=queries.device), block):
         row, place, entity = holders.sharing(marks[rows])
         product = products(Pattern(row, entity.long(), (len(rows), len(keys))), queries[rows], keys)
         value = torch.full((len(rows), shared), -torch.inf, dtype=product.dtype, device=product.device)

@@ -12,7 +12,7 @@ from torch import Tensor
 from emea.data import Embeddings, Task
 from emea.engine import LOCAL, Engine, Kept, ranges
 from emea.errors import PluginError
-from emea.kernels.limits import EMBEDDING_BLOCK
+from emea.kernels.limits import EMBEDDING_BLOCK, at_a_time
 from emea.kernels.messages import Pattern, products
 
 PAIRS = 2**19  # whose cosines are computed at a time
@@ -94,7 +94,7 @@ class KeptEmbeddings(Embeddings):
 
     def cosines(self, source: Tensor, target: Tensor) -> Tensor:
         """The cosine of each pair of a source and a target, [pairs]."""
-        blocks = ((source[some], target[some]) for some in ranges(len(source), PAIRS))
+        blocks = ((source[some], target[some]) for some in ranges(len(source), at_a_time(PAIRS, self.device)))
         found = [*self.engine.map(_cosines, blocks, *self.sides)]
         return torch.cat(found) if found else torch.empty(0, device=source.device)
 

@@ -18,7 +18,7 @@ from emea.contracts import Ground, Grounded, PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
 from emea.engine import Distributed, Kept, Work
 from emea.kernels.joins import BySource, Edges, lookup
-from emea.kernels.limits import EDGE_BLOCK
+from emea.kernels.limits import EDGE_BLOCK, at_a_time
 from emea.kernels.segments import cuts, segment_choice, segment_sum
 from emea.rules._subrelations import Subrelations, log_unlikely
 from emea.rules._supports import Evidence, Sides, Support, factors_of_pairs, support_of
@@ -167,7 +167,7 @@ class PARIS(TwoSidedRule[PARISSettings], Distributed):
         equal = Links(pairs.source[rows], pairs.target[rows], weight)
         subrelations = self.subrelations(equal)
         evidence = Evidence.build(self.source, equal)
-        ends = pairwise(cuts(evidence.degree[pairs.source] + 1, EDGE_BLOCK))
+        ends = pairwise(cuts(evidence.degree[pairs.source] + 1, at_a_time(EDGE_BLOCK, self.device)))
         blocks = ((first, pairs.source[first:last], pairs.target[first:last]) for first, last in ends)
         return iter(self.engine.map(work, blocks, self._kept, self.engine.share((evidence, subrelations))))
 

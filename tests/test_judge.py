@@ -436,6 +436,12 @@ def test_levels_that_would_rise_are_pooled(seed: int) -> None:
         assert np.exp(found[row]) == pytest.approx(plain.predict(range(7)), rel=1e-9)
 
 
+def test_levels_that_almost_never_occur_have_a_ratio_all_the_same() -> None:
+    """A billion pairs within a graph, none of them on the last level: its share is lost in a sum over all levels."""
+    found = falling(np.array([[0.9, 0.1, 1e-19]]), np.array([[1e-10, 1.0, 4e-18]]))[0]
+    assert np.exp(found) == pytest.approx([9e9, 0.1, 0.025], rel=1e-6)
+
+
 def test_codes_of_a_column_do_not_speak_against_right_pairs() -> None:
     """Half of the right pairs say the same, the other half "art" and "Fine arts"; nothing lies between."""
     matched = np.array([[0.5, 1e-4, 1e-4, 1e-4, 0.49, 0.01]])

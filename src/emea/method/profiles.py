@@ -66,12 +66,12 @@ def falling(matched: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
     to level: where it would rise, levels are pooled (isotonic regression as a minimum of maxima of means). So a level
     that hardly occurs takes nothing from those below it: "art" and "Fine arts" may be how all right pairs differ."""
     count = matched.shape[1]
-    sums = [np.pad(np.cumsum(side, 1), ((0, 0), (1, 0))) for side in (matched, unmatched)]
+    means = []  # from each level to it or any later one; summed from there, as shares differ by many orders
+    for first in range(count):
+        above, below = (np.cumsum(side[:, first:], 1) for side in (matched, unmatched))
+        means.append(above / below)
     result = np.empty_like(matched)
     for level in range(count):
-        highest = []
-        for first in range(level + 1):
-            above, below = (side[:, level + 1 :] - side[:, first : first + 1] for side in sums)
-            highest.append((above / below).max(1))  # of the means from here to any later level
+        highest = [from_first[:, level - first :].max(1) for first, from_first in enumerate(means[: level + 1])]
         result[:, level] = np.log(np.min(highest, 0))
     return result

@@ -229,7 +229,7 @@ def ablation_table(measured: Measured, preset: System) -> Rows:
                 shown = f"{left:.3f}" + (f" ({100 * (left - full):+.1f})" if system != preset else "") + f", {off:.3f}"
                 alone += [runs[1]["seconds"]] if runs[1]["jobs"] == 1 else []
             row[f"{data} {ratio:.0%}"] = shown
-        rows.append({**row, "rounds, mean": f"{mean(alone):.2f} s" if len(alone) == len(ABLATED) else NOT_MEASURED})
+        rows.append({**row, "rounds, mean": f"{mean(alone):.2f} s"} if alone else row)
     return rows
 
 

@@ -23,9 +23,9 @@ from emea.method.competition import Competition
 from emea.method.grounds import Steps
 from emea.method.judge import LONE, _cosine, _proposed
 from emea.method.mixture import Sample, _Mixture, competing
-from emea.method.profiles import Profiles, Rivals, falling
+from emea.method.profiles import Profiles, Rivals, by_level, falling
 from emea.method.sample import _fitting
-from emea.method.support import LINKED, SUPPORT, Support
+from emea.method.support import LINKED, SUPPORT, Support, Told
 from emea.runs.run import summary
 from emea.settings import load
 
@@ -325,6 +325,21 @@ def test_support_equals_the_slow_one(edges: int) -> None:
     assert not expected[~known].any()
 
 
+@pytest.mark.parametrize(("sure", "values", "vouches"), [(0.95, -3.0, False), (0.95, 3.0, True), (1.0, -3.0, True)])
+def test_two_pairs_do_not_vouch_for_each_other(sure: float, values: float, vouches: bool) -> None:
+    """Twenty works and their creators. The last creator's link rests on his one work, which hardly supports that work
+    if his values speak against the link, unless it is known."""
+    edges = np.array([(work, 0, 20 + work) for work in range(20)])
+    sides, pairs = [bare(40, edges, 1) for _ in "ab"], np.stack([np.arange(40)] * 2, 1)
+    probability, said = np.full(40, 0.95), np.full(40, 5.0)
+    probability[39], said[39] = sure, values
+    ratio = np.linspace(12.0, -2.0, len(SUPPORT) + 1)[None]
+    support = Support(*sides, pairs)
+    work, other, creator = support.levels(probability, Told(ratio, np.zeros(40, dtype=np.int64), said))[[19, 18, 39]]
+    assert (work <= other) == vouches
+    assert creator == support.levels(probability)[39], "his work has values of its own"
+
+
 def test_neighbours_can_make_a_link_surer_than_one_field_alone() -> None:
     draw, count = random.Random(5), 80
     names = ["".join(draw.choices("abcdefghijklmnop", k=8)) for _ in range(count)]
@@ -460,7 +475,7 @@ def test_a_level_that_hardly_occurs_takes_nothing_from_those_below_it() -> None:
     mixture = _Mixture.__new__(_Mixture)
     mixture.sample = cast(Sample, SimpleNamespace(evidence=SimpleNamespace(kind=kind), random_kind=nobody))
     mixture.kinds, mixture.unlisted = 1, np.empty(0)
-    said = mixture._ratio(level, nobody, right, 1 - right, 3)
+    said = by_level(mixture._ratio(level, nobody, right, 1 - right, 3), kind, level)
     assert said[1] > 1.5  # −2.2 if nothing below a level may say more than it
     assert said[0] >= said[1] > 0 > said[-1]
 

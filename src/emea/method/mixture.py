@@ -17,8 +17,8 @@ from emea.evidence.comparison import LEVELS, UNKNOWN, Fields
 from emea.evidence.places import KILOMETRES
 from emea.method.competition import ONE_TO_ONE, Competition, things
 from emea.method.grounds import Steps
-from emea.method.profiles import Profiles, Rivals, falling
-from emea.method.support import SUPPORT, Support
+from emea.method.profiles import Profiles, Rivals, by_level, falling
+from emea.method.support import SUPPORT, Support, Told
 
 ITERATIONS = 20  # at most
 SETTLED = 1e-3  # probabilities that move by less have settled
@@ -96,7 +96,7 @@ def estimate(sample: Sample) -> Estimate:
     odds = logit(probability)
     for iteration in range(ITERATIONS):
         if iteration % EVERY == 0:
-            support = sample.support.levels(probability)
+            support = sample.support.levels(probability, mixture.told)
         if not any(sample.competition):
             mixture.tell_apart(odds)
         said, speaking = mixture.said(probability, support)
@@ -120,6 +120,7 @@ def competing(
 class _Mixture:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
+        self.told: Told | None = None  # what was said last, if anything
         self.kinds = len(sample.sources)
         self.evidence, self.within = (
             Profiles.build(pairs.levels, pairs.kind, pairs.frequent) for pairs in (sample.evidence, sample.within)
@@ -163,7 +164,9 @@ class _Mixture:
         sample, count = self.sample, len(self.sample.pairs)
         values = self._values(probability)
         rival = sample.competition.unmatched(probability, *(side.highest(probability) for side in self.rivals))
-        neighbours = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
+        ratio = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
+        neighbours = by_level(ratio, sample.evidence.kind, support[:count])
+        self.told = Told(ratio, sample.evidence.kind, values)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         belief = self._belief(believed, probability, rival)
         by_values = (self.by_profile > 0).sum(1)[self.evidence.of]
@@ -198,9 +201,8 @@ class _Mixture:
             ratio = falling(matched, self.unmatched[field])
             if field < len(self.sample.fields) and self.sample.fields.texts[field]:
                 ratio[:, -1] = ratio[:, -1].clip(min=0.0)  # texts that differ say nothing
-            self.by_profile[:, field] = np.where(level != UNKNOWN, ratio[evidence.kind, level], 0.0)
-            level = within.levels[:, field]
-            against += np.where(level != UNKNOWN, ratio[within.kind, level], 0.0)
+            self.by_profile[:, field] = by_level(ratio, evidence.kind, level)
+            against += by_level(ratio, within.kind, within.levels[:, field])
         said, against = self.by_profile.sum(1) - FREQUENCY * evidence.frequent, against - FREQUENCY * within.frequent
         slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
         self.steps, self.against = _density_ratio(said, matched_in, against, self.weight, slope), against
@@ -210,16 +212,16 @@ class _Mixture:
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
         field does, which the loop has seen, too; nothing where several fields check each other."""
-        drawn = len(self.sample.random_kind)
+        drawn, kind, depth = len(self.sample.random_kind), self.sample.evidence.kind, len(BELIEF) + 1
         none, one = (np.where(self.fields == count, level, UNKNOWN) for count in (0, 1))
-        alone = self._ratio(none, np.full(drawn, len(BELIEF)), probability, rival, len(BELIEF) + 1)
-        return alone + SEEN * self._ratio(one, np.full(drawn, UNKNOWN), probability, rival, len(BELIEF) + 1)
+        alone = by_level(self._ratio(none, np.full(drawn, len(BELIEF)), probability, rival, depth), kind, none)
+        return alone + SEEN * by_level(self._ratio(one, np.full(drawn, UNKNOWN), probability, rival, depth), kind, one)
 
     def _ratio(
         self, level: np.ndarray, at_random: np.ndarray, probability: np.ndarray, rival: np.ndarray, depth: int
     ) -> np.ndarray:
-        """Log-likelihood ratio of a level, [pairs]. Unmatched are pairs whose entities have another counterpart, and
-        pairs at random."""
+        """Log-likelihood ratio of each level, [kinds, depth]. Unmatched are pairs whose entities have another
+        counterpart, and pairs at random."""
         kind = self.sample.evidence.kind
         matched = self._shares(level, probability, kind, depth, MATCHED_PRIOR)
         unmatched = self._shares(
@@ -229,8 +231,7 @@ class _Mixture:
             depth,
             UNMATCHED_PRIOR,
         )
-        ratio = falling(matched, unmatched)
-        return np.where(level != UNKNOWN, ratio[kind, level], 0.0)
+        return falling(matched, unmatched)
 
     def _shares(self, level: np.ndarray, weight: np.ndarray, kind: np.ndarray, depth: int, prior: float) -> np.ndarray:
         """Share of each level among the pairs of a kind, near that among all if there are few, [kinds, depth]."""

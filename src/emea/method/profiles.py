@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emea.evidence.comparison import UNKNOWN
+
 LARGEST_CODE = 2**62
 
 
@@ -75,3 +77,8 @@ def falling(matched: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
         highest = [from_first[:, level - first :].max(1) for first, from_first in enumerate(means[: level + 1])]
         result[:, level] = np.log(np.min(highest, 0))
     return result
+
+
+def by_level(ratio: np.ndarray, kind: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """What levels say, given what each level of a kind does, [kinds, levels]; UNKNOWN says nothing."""
+    return np.where(level != UNKNOWN, ratio[kind, level], 0.0)

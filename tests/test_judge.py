@@ -426,6 +426,30 @@ def test_a_sample_of_the_pairs_within_a_graph_stands_for_all(
         assert abs(np.mean(shares) - share) < 3 * np.std(shares) / np.sqrt(len(shares))
 
 
+@pytest.mark.parametrize("typed", [True, False])
+def test_what_is_of_another_type_does_not_tell_what_two_of_one_type_have_in_common(typed: bool) -> None:
+    """A station has the name of its town. If a column says who is which, both may be the same thing after all."""
+    count, settings = 40, load(assignments=["evidence.kind=all"]).evidence
+    names, kinds = [f"town {chr(97 + i % 26)}{i}" for i in range(count)] * 2, ["town", "station"]
+    rows = [(i, 0, name, "", "") for i, name in enumerate(names)]
+    rows += [(i, 1, kinds[i // count], "", "") for i in range(2 * count) if not typed]
+    triples = np.array([(i, 0, 2 * count + i // count) for i in range(2 * count) if typed], dtype=np.int64)
+    graph = Graph.build(
+        [*(f"e{i:02}" for i in range(2 * count)), *kinds],
+        ["http://www.w3.org/1999/02/22-rdf-syntax-ns#type"],
+        triples.reshape(-1, 3),
+        attributes=["label", "kind"],
+        literals=pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA),
+    )
+    side = describe(graph, read_values(graph, settings), settings)
+    fields = Comparison(side, side).fields(np.stack([np.arange(2 * count)] * 2, 1), np.random.default_rng(0)).within(0)
+    found = sample._within(side, fields, np.random.default_rng(1), None, 0)
+    listed = {
+        (one, other) for (one, other), weight in zip(found.ends.tolist(), found.weight, strict=True) if weight == 1
+    }
+    assert all(((i, i + count) in listed) is not typed for i in range(count))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_levels_that_would_rise_are_pooled(seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -157,11 +157,13 @@ def _decisions(pairs: np.ndarray, given: Task, competition: Competition) -> np.n
 def _within(
     side: Description, fields: Fields, draw: np.random.Generator, kinds: np.ndarray | None, before: int
 ) -> Pairs:
-    """Pairs of different entities of a graph: those that share rare values or words, or a sample that stands for them,
-    and some at random, which stand for all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
+    """Pairs of different entities of a graph: those of one type that share rare values or words, or a sample that
+    stands for them, and some at random, which stand for all others. If given, `kinds` replaces the kinds of the graph,
+    [kinds]."""
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = distinct(np.concatenate([near[near[:, 0] < near[:, 1]], close(side.position, side.position)[0]]))
+    near = near[_same_type(side, near)]
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
     other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
     rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
@@ -172,6 +174,14 @@ def _within(
     levels, frequent = Comparison(side, side).levels(pairs, fields)
     kind = side.kind[pairs[:, 0]] + 1
     return Pairs(pairs + before, levels, frequent, kind if kinds is None else kinds[kind], weight)
+
+
+def _same_type(side: Description, pairs: np.ndarray) -> np.ndarray:
+    """Whether the entities of pairs may be of one type, [pairs] bool: a station has the name and the place of its town,
+    which says nothing about two stations. Kinds that an attribute names are no types: people move to other states."""
+    one, other = side.kind[pairs].T
+    found: np.ndarray = (one == other) | (np.minimum(one, other) < 0) | (side.naming_kinds >= 0)
+    return found
 
 
 def _alike(first: Description, second: Description, links: np.ndarray) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""Dates are the same whatever their notation, and those that are nearly the same count for something."""
+"""Dates are the same whatever their notation, and those that are nearly the same count for something; words are told
+apart that are written without spaces."""
 
 import calendar
 from dataclasses import replace
@@ -9,7 +10,7 @@ import pytest
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.dates import read_days, readings
-from emea.evidence.values import normal_form, read_values
+from emea.evidence.values import normal_form, read_values, words_apart
 from emea.runs.wording import Called
 from emea.settings import EvidenceSettings
 from two_tables import linked, museums, people
@@ -171,7 +172,7 @@ def test_a_date_that_claims_to_be_one_is_no_fault_in_another_notation() -> None:
     table = side.literals.set_column(side.literals.column_names.index("datatype"), "datatype", kind)
     typed = Graph.build(["a", "b", "c"], [], np.zeros((0, 3), np.int64), attributes=["born"], literals=table)
     settings = EvidenceSettings(kind="all")
-    values = read_values(typed, settings, days=read_days(typed, OTHER)[0])
+    values = read_values(typed, settings, meanings=read_days(typed, OTHER)[0])
     assert (sorted(values.forms), values.odd) == (["d 2001-12-31", "d 2003-02-01", "d 2006-05-04"], {})
     assert read_values(typed, settings).odd
 
@@ -202,3 +203,18 @@ def test_a_museum_is_found_by_the_one_word_that_tells_it_from_others() -> None:
     measures = linked(museums())[1]
     assert measures.f1 > 0.95  # .74 if only the whole name counts
     assert measures.precision > 0.97
+
+
+def test_words_without_spaces_are_told_apart_where_an_attribute_is_written_so() -> None:
+    names = ("birthDate", "TVSeries", "Person", "name", "radioStation")
+    side = graph(
+        label=names, family=("Miller", "McDonald", "Smith", "Jones", "Brown", "Clark"), text=("ab cD", "eF gh")
+    )
+    meanings = words_apart(side)
+    label = side.attributes.index("label").as_py()
+    assert meanings == {
+        label: {"birthDate": "s birth date", "TVSeries": "s tv series", "radioStation": "s radio station"}
+    }
+    values = read_values(side, EvidenceSettings(kind="all"), meanings=meanings)
+    assert {"s birth date", "s person", "s mcdonald", "s ab cd"} <= {*values.forms}
+    assert Called(side, side, ("en",), meanings).value(0, "s birth date") == "birthDate"

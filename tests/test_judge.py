@@ -429,16 +429,42 @@ def test_a_sample_of_the_pairs_within_a_graph_stands_for_all(
     settings = load(assignments=["evidence.kind=all"]).evidence
     side = describe(graph, read_values(graph, settings), settings)
     fields = Comparison(side, side).fields(np.stack([np.arange(240)] * 2, 1), np.random.default_rng(0)).within(0)
-    few, whole = 500, sample._within(side, fields, np.random.default_rng(1), None, 0)
+    alone = np.zeros(len(side.kinds) + 1, dtype=np.int64)
+    few, whole = 500, sample._within(side, fields, np.random.default_rng(1), alone, 0)
     monkeypatch.setattr(sample, "MOST_WITHIN", few)
-    part = sample._within(side, fields, np.random.default_rng(1), None, 0)
+    part = sample._within(side, fields, np.random.default_rng(1), alone, 0)
     near = whole.weight == 1
     assert len(part.levels) == len(whole.levels) - near.sum() + few
     assert part.weight.sum() == pytest.approx(whole.weight.sum()) == pytest.approx(240 * 239 / 2)
-    every = [sample._within(side, fields, np.random.default_rng(seed), None, 0) for seed in range(30)]
+    every = [sample._within(side, fields, np.random.default_rng(seed), alone, 0) for seed in range(30)]
     for field in np.flatnonzero((whole.levels == 0).any(0)):  # pairs that agree in it
         share, *shares = (np.average(pairs.levels[:, field] == 0, weights=pairs.weight) for pairs in (whole, *every))
         assert abs(np.mean(shares) - share) < 3 * np.std(shares) / np.sqrt(len(shares))
+
+
+@pytest.mark.parametrize(("typed", "mates"), [(True, [0, 1, 1]), (True, [0, 1, 2]), (False, [0, 1, 1])])
+def test_two_types_that_are_linked_to_one_tell_nothing_about_chance(typed: bool, mates: list[int]) -> None:
+    """A station has the name of its town. If a column says who is which, both may be the same thing after all."""
+    count, settings = 40, load(assignments=["evidence.kind=all"]).evidence
+    names, kinds = [f"town {chr(97 + i % 26)}{i}" for i in range(count)] * 2, ["town", "station"]
+    rows = [(i, 0, name, "", "") for i, name in enumerate(names)]
+    rows += [(i, 1, kinds[i // count], "", "") for i in range(2 * count) if not typed]
+    triples = np.array([(i, 0, 2 * count + i // count) for i in range(2 * count) if typed], dtype=np.int64)
+    graph = Graph.build(
+        [*(f"e{i:02}" for i in range(2 * count)), *kinds],
+        ["http://www.w3.org/1999/02/22-rdf-syntax-ns#type"],
+        triples.reshape(-1, 3),
+        attributes=["label", "kind"],
+        literals=pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA),
+    )
+    side = describe(graph, read_values(graph, settings), settings)
+    fields = Comparison(side, side).fields(np.stack([np.arange(2 * count)] * 2, 1), np.random.default_rng(0)).within(0)
+    found = sample._within(side, fields, np.random.default_rng(1), np.array(mates), 0)
+    listed = {
+        (one, other) for (one, other), weight in zip(found.ends.tolist(), found.weight, strict=True) if weight == 1
+    }
+    left_out = typed and mates[1] == mates[2]
+    assert all(((i, i + count) in listed) is not left_out for i in range(count))
 
 
 @pytest.mark.parametrize("seed", range(5))

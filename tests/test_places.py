@@ -26,6 +26,9 @@ def positions(folder: Path, text: str) -> tuple[list[list[float]], set[str]]:
         ("id,lat,lon\na,52.5,13.4\nb,-18,178.4\n", {"lat", "lon"}),
         ("id,Declination,right_ascension\na,52.5,13.4\nb,-18,178.4\n", {"Declination", "right_ascension"}),
         ("id,dec_deg,ra_deg\na,52.5,13.4\nb,-18,178.4\n", {"dec_deg", "ra_deg"}),
+        ("id,latitud,longitud\na,52.5,13.4\nb,-18,178.4\n", {"latitud", "longitud"}),
+        ("id,decimalLatitude,decimalLongitude\na,52.5,13.4\nb,-18,178.4\n", {"decimalLatitude", "decimalLongitude"}),
+        ("id,Breitengrad,Längengrad\na,52.5,13.4\nb,-18,178.4\n", {"Breitengrad", "Längengrad"}),
         ('id,where\na,"52.5, 13.4"\nb,"-18.0, 178.4"\n', {"where"}),
         ("id,where\na,Point(13.4 52.5)\nb,POINT Z (178.4 -18.0 3)\n", {"where"}),
         ("id,where\na,<http://crs> POINT(13.4 52.5)\nb,SRID=4326;point( 178.4  -18 )\n", {"where"}),
@@ -39,6 +42,8 @@ def test_positions_are_read(text: str, columns: set[str], tmp_path: Path) -> Non
     "text",
     [
         "id,lat,size\na,52.5,13.4\nb,-18,178.4\n",  # half a position
+        "id,flat,belong\na,52.5,13.4\nb,-18,178.4\n",
+        "id,Breite,Länge\na,52.5,13.4\nb,-18,178.4\n",  # perhaps of a table
         "id,dec,ra\na,december,right\nb,decimal,left\n",  # no numbers
         "id,lat,lon\na,520.5,13.4\nb,-180,178.4\n",  # no latitudes
         'id,size\na,"52,13"\nb,"18,178"\n',  # perhaps numbers with a comma

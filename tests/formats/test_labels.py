@@ -156,6 +156,21 @@ def test_what_recurs_less_is_the_name() -> None:
     assert labels(described("abcdefghij", *rows)).to_pylist() == airports
 
 
+def test_who_has_no_name_is_called_by_what_looks_like_one() -> None:
+    """As in tables of cities and of countries, only one of which calls its column name."""
+    countries = ("Austria", "Belgium", "Chile", "Denmark", "Egypt")
+    cities = [(city, "name", f"Town {city}", "") for city in "abcde"]
+    money = [
+        (country, "currency", coin, "")
+        for country, coin in zip("FGHIJ", ("euro", "euro", "peso", "krone", "pound"), strict=True)
+    ]
+    named = [(country, "country", name, "") for country, name in zip("FGHIJ", countries, strict=True)]
+    graph = described("abcdeFGHIJ", *cities, *money, *named, ("a", "country", "Austria", ""))
+    found = dict(zip(graph.entities.to_pylist(), labels(graph).to_pylist(), strict=True))
+    assert found == {**{city: f"Town {city}" for city in "abcde"}, **dict(zip("FGHIJ", countries, strict=True))}
+    assert [graph.entities[int(row)].as_py() for row in labelled(graph, "chile")] == ["H"]
+
+
 def test_other_languages_by_how_frequent_they_are() -> None:
     rows = [("a", RDFS, "eins", "de"), ("a", RDFS, "un", "fr"), ("b", RDFS, "deux", "fr"), ("c", RDFS, "drei", "de")]
     assert labels(described("abcd", *rows, ("d", RDFS, "quatre", "fr"))).to_pylist() == ["un", "deux", "drei", "quatre"]

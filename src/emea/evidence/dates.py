@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.values import DAY, Days
+from emea.evidence.values import DAY, Meanings
 
 DAY_FIRST, MONTH_FIRST, COMPACT, CLEAR = "day first", "month first", "compact", "clear"  # notations
 ORDERS = (DAY_FIRST, MONTH_FIRST)
@@ -150,7 +150,7 @@ class _Written:
         found = {f"{DAY}{day}" for day in pc.unique(normal).to_pylist()}
         return found.union(*(column.values() for column in self.known.values()))
 
-    def decided(self, other: _Written) -> Days:
+    def decided(self, other: _Written) -> Meanings:
         """The days, where values of an attribute do not tell the order of day and month: in the order of the graph's
         other attributes, else in that which leads to far more days of the other graph; else they stay text."""
         found = dict(self.known)
@@ -166,7 +166,7 @@ class _Written:
         return found
 
 
-def read_days(source: Graph, target: Graph) -> tuple[Days, Days]:
+def read_days(source: Graph, target: Graph) -> tuple[Meanings, Meanings]:
     """The days that values of both graphs stand for, where their notation is not the normal one."""
     first, second = _Written.read(source), _Written.read(target)
     return first.decided(second), second.decided(first)

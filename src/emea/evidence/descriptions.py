@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.names import local_names
+from emea.evidence.names import CAMEL, local_names
 from emea.evidence.places import read_positions
 from emea.evidence.unnamed import W3C, unnamed
 from emea.evidence.values import STRING, Values
@@ -25,7 +25,6 @@ DEPRECATED = f"{W3C}2002/07/owl#deprecated"
 SCHEME = f"{W3C}2004/02/skos/core#inScheme"
 ON_PROPERTY = f"{W3C}2002/07/owl#onProperty"
 FILLERS = tuple(f"{W3C}2002/07/owl#{name}" for name in ("someValuesFrom", "allValuesFrom", "hasValue"))
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMING = re.compile(r"(?i)(synonym|label|name)[^/#]*$")  # a relation to nodes that hold names
 # An attribute with at most so many strings, held by so many each, and on average by so many, names kinds: each kind is
 # judged by its own pairs, and a few rows of each town are too few.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from emea.kernels.limits import NAME_BLOCK
 from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of birthDate or TVSeries begins
 RIVALS = 5  # nearest strings by n-grams, or by sentences, whose similarity is computed
 
 

@@ -10,11 +10,19 @@ import pyarrow.compute as pc
 from scipy.spatial import cKDTree
 
 from emea.data import Graph
+from emea.evidence.names import CAMEL, local_names
 from emea.evidence.values import NUMBER_FORM, Values
 from emea.kernels.ranges import distinct
 
-LATITUDE = re.compile(r"(?i)(^|[^a-z])(lat(itude)?|dec|declination)(_?deg(rees)?)?$")
-LONGITUDE = re.compile(r"(?i)(^|[^a-z])(lon|long|lng|longitude|ra|right[ _]?ascension)(_?deg(rees)?)?$")
+UNIT = r"([ _]?\(?(deg(ree)?s?|dd|decimal|wgs[ _]?84)\)?)?$"
+LATITUDE = re.compile(
+    r"(^|[^a-z])(lat(itude?|itudine)?|dec(lination)?|breitengrad|geo\w*[ _.]*breite|breedtegraad|breddegrad|breddgrad|"
+    rf"широта|纬度|緯度|위도){UNIT}"
+)
+LONGITUDE = re.compile(
+    r"(^|[^a-z])(lon|lng|long(itude?|itudine)?|ra|right[ _]?ascension|l(ä|ae)ngengrad|geo\w*[ _.]*l(ä|ae)nge|"
+    rf"lengtegraad|l(en|æn)gdegrad|längdgrad|долгота|经度|經度|経度|경도){UNIT}"
+)
 LARGEST = 90.0, 360.0  # of a latitude and of a longitude
 NUMBER = r"([-+]?\d{1,3}(?:\.\d+)?)"
 FRACTION = r"([-+]?\d{1,3}\.\d+)"  # numbers of whole degrees might be anything
@@ -34,7 +42,7 @@ def read_positions(graph: Graph, values: Values) -> tuple[np.ndarray, np.ndarray
     """Each entity's latitude and longitude in degrees, or declination and right ascension, [entities, 2], NaN if
     unknown; and the attributes that hold them."""
     position = np.full((len(graph.entities), 2), np.nan)
-    ends = [name.replace("#", "/").rpartition("/")[2] for name in values.attributes.to_pylist()]
+    ends = [CAMEL.sub(" ", last).casefold() for last in local_names(values.attributes)]
     found = [
         [
             number

@@ -21,7 +21,7 @@ from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
-from emea.evidence.values import Days, Values, equal_pairs, read_values
+from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 
@@ -108,7 +108,7 @@ class Prepared:
     graphs: Task  # the graphs as encoders and rules see them, without seeds
     anchors: Anchors
     values: tuple[Values, ...] = ()  # of both graphs, if values count
-    days: tuple[Days, Days] = ({}, {})  # that values of both graphs stand for
+    meanings: tuple[Meanings, Meanings] = ({}, {})  # of values of both graphs that need to be interpreted
 
     @cached_property
     def faults(self) -> tuple[str, ...]:
@@ -145,8 +145,9 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
+    meanings = {**words_apart(source), **days[0]}, {**words_apart(target), **days[1]}
     first, second = (
-        read_values(graph, settings, common, own) for graph, own in zip((source, target), days, strict=True)
+        read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
     )
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
     sides = first, converted(first, second, task.seeds)
@@ -161,7 +162,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         _extended(graph, side, own, _claims(side, equal[:, place], alike, len(graph.entities) + len(own)))
         for place, (graph, side, own) in enumerate(zip((source, target), sides, used, strict=True))
     ]
-    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides, days)
+    return Prepared(task, Task(wide[0], wide[1], Links.empty()), Anchors(links, telling), sides, meanings)
 
 
 def _common_iris(source: Graph, target: Graph) -> pa.Array:

@@ -12,19 +12,22 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.names import alike, local_names
+from emea.evidence.names import CAMEL, alike, local_names
 from emea.evidence.words import Words
 from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
 APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower case
-Days = Mapping[int, Mapping[str, str]]  # attribute → value → the day that it stands for, in normal form
+Meanings = Mapping[int, Mapping[str, str]]  # attribute → value → what it stands for, in normal form
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
+TOGETHER, SPACE = r"^[A-Z]*[a-z]+([A-Z]+[a-z]+)+$", r"\s"
+OFTEN, SELDOM = 0.2, 0.05  # share of an attribute's values written like birthDate at least, and with spaces at most
 CODE = re.compile(r"^[^\s\d]*\d\S*( [^\s\d]*\d\S*)*$")  # words that all have digits
 LONGEST = 2**16  # most characters of a value that counts
 LARGEST = 1e15  # up to this, numbers with a point or an exponent can be recognised as integers
@@ -81,24 +84,27 @@ class Values:
 
 
 def read_values(
-    graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None, days: Days | None = None
+    graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None, meanings: Meanings | None = None
 ) -> Values:
     """A graph's literals in normal form; those without one, or of a kind that does not count, are left out. `common`
-    holds the names that entities of both graphs have, `days` what dates in other notations stand for."""
+    holds the names that entities of both graphs have, `meanings` what dates in other notations and words without spaces
+    stand for."""
     table = graph.literals
     columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
     rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
     attributes = graph.attributes
     if settings.local_names:
         own = enumerate(local_names(graph.entities))
-        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own if name))
+        rows = chain(
+            rows, ((entity, len(graph.attributes), CAMEL.sub(" ", name), None, "") for entity, name in own if name)
+        )
         attributes = pa.concat_arrays([attributes, pa.array([LOCAL_NAME], attributes.type)])
     place: dict[str, int] = {}
     found: list[tuple[int, int, int]] = []
     odd: dict[str, list[str]] = {}
     read: dict[tuple[str, str | None, str | None], tuple[str | None, str | None]] = {}  # what many have is read once
     for entity, attribute, text, datatype, language in rows:
-        form = days[attribute].get(text) if days and attribute in days else None
+        form = meanings[attribute].get(text) if meanings and attribute in meanings else None
         if form is None and (text, datatype, language) not in read:
             plain = normal_form(text, language)
             read[text, datatype, language] = plain, _fault(text, datatype, plain)
@@ -113,6 +119,21 @@ def read_values(
         attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
+
+
+def words_apart(graph: Graph) -> Meanings:
+    """What values stand for that are written like birthDate, in attributes that have many such and no spaces."""
+    attribute, value = graph.literals["attribute"].to_numpy(), graph.literals["value"]
+    count, together, spaced = (
+        np.bincount(attribute, shown, len(graph.attributes))
+        for shown in (None, *(pc.match_substring_regex(value, like).to_numpy() for like in (TOGETHER, SPACE)))
+    )
+    found: dict[int, dict[str, str]] = {}
+    for number in np.flatnonzero((together > 0) & (together >= OFTEN * count) & (spaced <= SELDOM * count)).tolist():
+        texts = pc.unique(value.filter(pa.array(attribute == number))).to_pylist()
+        forms = ((text, normal_form(CAMEL.sub(" ", text))) for text in texts if CAMEL.search(text))
+        found[number] = {text: form for text, form in forms if form}
+    return found
 
 
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:

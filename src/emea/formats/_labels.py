@@ -162,7 +162,7 @@ def _namings(graph: Graph) -> list[tuple[np.ndarray, ...]]:
     """How well each attribute names entities, [attributes], 0 the best; −1 if it does not. First those of the whole
     name; then, where names come in parts, those of the first and of the last name, and titles, which may be those of
     people (Dr). If none is called a name, one that ends like it (companyName, company_name), in any language, or any
-    other does whose values look most like names."""
+    other does whose values look most like names; last, for entities without any of these, all whose values do."""
     last = pc.utf8_lower(last_parts(graph.attributes))
     known, words = pa.array(LABELS, pa.large_string()), pa.array(LAST_PARTS, pa.large_string())
     ranks = pc.coalesce(pc.index_in(graph.attributes, known), pc.add(pc.index_in(last, words), len(known)))
@@ -176,8 +176,15 @@ def _namings(graph: Graph) -> list[tuple[np.ndarray, ...]]:
         titles = whole >= len(LABELS) + LAST_PARTS.index("title")
         return [(np.where(titles, -1, whole),), (first, family), (np.where(titles, whole, -1),)]
     if (whole < 0).all() and len(whole):
-        whole[_most_like_names(graph, _called_names(graph))] = 0
-    return [(whole,)]
+        whole[_like_names(graph.literals, _called_names(graph), HELD)[:1]] = 0
+    named = np.zeros(len(graph.entities), dtype=bool)
+    named[graph.literals["entity"].to_numpy()[whole[graph.literals["attribute"].to_numpy()] >= 0]] = True
+    if not named.any():
+        return [(whole,)]
+    others, unnamed = np.full_like(whole, -1), ~named[graph.literals["entity"].to_numpy()]
+    like = _like_names(graph.literals.filter(pa.array(unnamed)), np.zeros_like(named, shape=len(whole)), 0.0)
+    others[like] = np.arange(len(like))
+    return [(whole,), (others,)]
 
 
 def _called_names(graph: Graph) -> np.ndarray:
@@ -192,22 +199,21 @@ def _called_names(graph: Graph) -> np.ndarray:
     return found
 
 
-def _most_like_names(graph: Graph, called: np.ndarray) -> list[int]:
-    """The attribute whose values look most like names, of those called so, [attributes] bool, if there is any, the one
-    with the most distinct values (a table of airports also has their cities); none if there is no such attribute, or
-    too little to tell."""
-    attribute, entity = (graph.literals[name].to_numpy() for name in ("attribute", "entity"))
-    held = unique_numbers(attribute * max(1, len(graph.entities)) + entity) // max(1, len(graph.entities))
-    holders = np.bincount(held, minlength=len(called))
+def _like_names(literals: pa.Table, called: np.ndarray, share: float) -> list[int]:
+    """The attributes, held by some share of the entities, whose values look like names, the best first: those called
+    so, [attributes] bool, then those with the most distinct values (a table of airports also has their cities)."""
+    attribute, entity = (literals[name].to_numpy() for name in ("attribute", "entity"))
+    size = 1 + int(entity.max(initial=0))
+    holders = np.bincount(unique_numbers(attribute * size + entity) // size, minlength=len(called))
     found: list[tuple[bool, float, float, int]] = []
-    for number in np.flatnonzero(holders >= max(FEWEST, HELD * len(unique_numbers(entity)))):
-        value = graph.literals["value"].take(pa.array(np.flatnonzero(attribute == number)[:JUDGED]))
+    for number in np.flatnonzero(holders >= max(FEWEST, share * len(unique_numbers(entity)))):
+        value = literals["value"].take(pa.array(np.flatnonzero(attribute == number)[:JUDGED]))
         short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
         distinct = len(pc.unique(value)) / len(value)
         if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if called[number] else DISTINCT):
             found.append((bool(called[number]), distinct, lettered, int(number)))
-    return [max(found)[-1]] if found else []
+    return [number for *_, number in sorted(found, reverse=True)]
 
 
 def _language_ranks(column: pa.Array, value: pa.Array, preferred: Sequence[str]) -> np.ndarray:

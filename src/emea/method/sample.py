@@ -82,8 +82,10 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
     levels, frequent = comparison.levels(pairs, fields)
     within = _joint(
         [
-            _within(side, fields.within(place), draw, kinds, place * len(first.linkable))
-            for place, (side, kinds) in enumerate(((first, None), (second, _alike(first, second, links))))
+            _within(side, fields.within(place), draw, mates, place * len(first.linkable))
+            for place, (side, mates) in enumerate(
+                ((first, _alike(second, first, links[:, ::-1])), (second, _alike(first, second, links)))
+            )
             if competition.distinct[place] or not any(competition)  # duplicates are not different things
         ]
     )
@@ -154,14 +156,14 @@ def _decisions(pairs: np.ndarray, given: Task, competition: Competition) -> np.n
     return decided
 
 
-def _within(
-    side: Description, fields: Fields, draw: np.random.Generator, kinds: np.ndarray | None, before: int
-) -> Pairs:
+def _within(side: Description, fields: Fields, draw: np.random.Generator, mates: np.ndarray, before: int) -> Pairs:
     """Pairs of different entities of a graph: those that share rare values or words, or a sample that stands for them,
-    and some at random, which stand for all others. If given, `kinds` replaces the kinds of the graph, [kinds]."""
+    and some at random, which stand for all others. `mates` are the other graph's kinds for those of this one, [kinds];
+    they replace those of the second graph, before which the first one has so many entities."""
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = distinct(np.concatenate([near[near[:, 0] < near[:, 1]], close(side.position, side.position)[0]]))
+    near = near[~_rivals(side, mates, near)]
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
     other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
     rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
@@ -171,7 +173,16 @@ def _within(
     pairs = np.concatenate([near, other])
     levels, frequent = Comparison(side, side).levels(pairs, fields)
     kind = side.kind[pairs[:, 0]] + 1
-    return Pairs(pairs + before, levels, frequent, kind if kinds is None else kinds[kind], weight)
+    return Pairs(pairs + before, levels, frequent, mates[kind] if before else kind, weight)
+
+
+def _rivals(side: Description, mates: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Whether the entities of pairs are of different types that are linked to the same one, [pairs] bool: a station and
+    its town have the name and the place of an airport, which says nothing about two airports. Kinds that an attribute
+    names are no types: people move to other states."""
+    one, other = side.kind[pairs].T + 1
+    found: np.ndarray = (one != other) & (mates[one] == mates[other]) & (mates[one] > 0) & (side.naming_kinds < 0)
+    return found
 
 
 def _alike(first: Description, second: Description, links: np.ndarray) -> np.ndarray:

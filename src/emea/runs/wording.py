@@ -13,7 +13,7 @@ import pyarrow as pa
 from emea.data import Graph
 from emea.evidence.prepared import Prepared, ValuedGraph
 from emea.evidence.similarity import NEXT_DAY, ONE_APART, OTHER_YEAR, SAME_MONTH, SAME_YEAR, SLIPPED, YEAR_OF_DAY
-from emea.evidence.values import DAY, Days, normal_form
+from emea.evidence.values import DAY, Meanings, normal_form
 from emea.formats._labels import labels, last_part, last_parts
 
 SHOWN = 80  # characters of a value
@@ -22,9 +22,9 @@ SHOWN = 80  # characters of a value
 class Called:
     """What the entities, relations and attributes of one graph are called."""
 
-    def __init__(self, graph: Graph, wide: Graph, languages: Sequence[str], days: Days | None = None) -> None:
+    def __init__(self, graph: Graph, wide: Graph, languages: Sequence[str], meanings: Meanings | None = None) -> None:
         self.graph, self.wide, self.languages = graph, wide, tuple(languages) or usual_languages()
-        self.days = days or {}
+        self.meanings = meanings or {}
         self.values = wide.values if isinstance(wide, ValuedGraph) else 0
 
     @cached_property
@@ -62,7 +62,7 @@ class Called:
         first, last = np.searchsorted(held, [entity, entity + 1])
         rows = self.graph.literals.select(["attribute", "value"]).take(pa.array(order[first:last]))
         for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-            if self.days.get(attribute, {}).get(text, normal_form(text)) == form:
+            if self.meanings.get(attribute, {}).get(text, normal_form(text)) == form:
                 return shortened(text)
         return shortened(form[2:])
 
@@ -76,7 +76,7 @@ class Called:
 
 def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:
     """Of the source graph, and of the target graph."""
-    given, graphs, (first, second) = prepared.given, prepared.graphs, prepared.days
+    given, graphs, (first, second) = prepared.given, prepared.graphs, prepared.meanings
     return (
         Called(given.source, graphs.source, languages, first),
         Called(given.target, graphs.target, languages, second),

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.units import converted
@@ -145,7 +146,10 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
-    meanings = {**words_apart(source), **days[0]}, {**words_apart(target), **days[1]}
+    meanings = (
+        {**words_apart(source), **read_codes(source), **days[0]},
+        {**words_apart(target), **read_codes(target), **days[1]},
+    )
     first, second = (
         read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
     )

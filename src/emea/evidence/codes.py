@@ -1,0 +1,70 @@
+"""Numbers of things, written with separators or without: VAT and telephone numbers, ISBNs, accounts. Whether an
+attribute holds such numbers is told by all of its values."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emea.data import Graph
+from emea.evidence.values import STRING, Meanings
+
+LIKE = (
+    r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){3,}\)?\s*$"  # what they look like, for Arrow
+)
+MARKED = r"^\s*\+|^\s*0\d|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"  # by parts set apart or a zero: no mere numbers
+DIGITS, MOST_LETTERS = 5, 4  # a number of a thing has so many at least, and at most
+PLAIN = re.compile(r"^\s*[+-]?\d*\.\d+\s*$")  # measured numbers
+SEPARATOR = re.compile(r"[^0-9a-z]+")
+TRUNK = re.compile(r"\(0+\)")  # dialled within a country only
+# Calling codes of countries: no other begins like one of these, and all others have three digits.
+CALLING = re.compile(r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")
+MOSTLY = 0.5  # share of an attribute's values that are such numbers; the others may have a remark
+ALL_BUT_FEW = 0.9  # share of its distinct values that stay distinct without separators
+FEWEST = 3  # values that are marked
+LONG = 7  # digits of numbers that identify by being all as long as each other
+SAME_LENGTH = 0.8  # share of such an attribute's values
+
+
+def read_codes(graph: Graph) -> Meanings:
+    """What the values stand for in attributes that hold numbers of things."""
+    attribute, value = graph.literals["attribute"].to_numpy(), graph.literals["value"]
+    count, like, marked = (
+        np.bincount(attribute, shown, len(graph.attributes))
+        for shown in (None, *(pc.match_substring_regex(value, pattern).to_numpy() for pattern in (LIKE, MARKED)))
+    )
+    found: dict[int, dict[str, str]] = {}
+    for number in np.flatnonzero((like > 0) & (like >= MOSTLY * count)).tolist():
+        texts = pc.unique(value.filter(pa.array(attribute == number))).to_pylist()
+        codes = {text: code for text in texts if (code := squeezed(text))}
+        if (marked[number] >= FEWEST or _as_long(codes)) and len(codes) >= MOSTLY * len(texts):
+            forms = {text: STRING + (code.lstrip("0") or code) for text, code in codes.items()}
+            if len({*forms.values()}) >= ALL_BUT_FEW * len({text.casefold() for text in codes}):
+                found[number] = forms
+    return found
+
+
+def _as_long(codes: dict[str, str]) -> bool:
+    """Whether nearly all are long and have the same length, as numbers that count or measure something do not."""
+    lengths = np.bincount([len(code) for code in codes.values()])
+    return len(lengths) > LONG and lengths[LONG:].max() >= SAME_LENGTH * len(codes)
+
+
+def squeezed(text: str) -> str | None:
+    """The number of a thing without separators, and a telephone number without what is dialled before the area; None
+    for other texts.
+
+    >>> squeezed("DE 863 694 781"), squeezed("+49 (0)65 946-9472"), squeezed("065/9469472"), squeezed("12.50")
+    ('de863694781', '659469472', '0659469472', None)
+    """
+    code = SEPARATOR.sub("", text.lower())
+    digits = sum(each.isdigit() for each in code)
+    if digits < DIGITS or len(code) - digits > MOST_LETTERS or PLAIN.match(text):
+        return None
+    if text.lstrip().startswith("+"):
+        code = SEPARATOR.sub("", TRUNK.sub("", text))
+        return CALLING.sub("", code, count=1).lstrip("0") or code
+    return code

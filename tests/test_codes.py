@@ -1,0 +1,56 @@
+"""Numbers of things, written with separators or without."""
+
+import pyarrow as pa
+import pytest
+
+from emea.data import LITERAL_SCHEMA, Graph
+from emea.evidence.codes import read_codes, squeezed
+
+
+def graph_of(*values: str) -> Graph:
+    rows = [(place, 0, value, "", "") for place, value in enumerate(values)]
+    table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+    names = [f"e{place:03}" for place in range(len(values))]
+    return Graph.build(names, [], [], attributes=["number"], literals=table)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("DE 863 694 781", "DE863694781"),
+        ("+49 65 946 9472", "065/9469472"),
+        ("+49 (0)65 9469472", "0659469472"),
+        ("+1 (312) 555-0199", "312-555-0199"),
+        ("+353 1 234 5678", "01 2345678"),
+        ("978-3-16-148410-0", "9783161484100"),
+        ("DE89 3704 0044 0532 0130 00", "de89370400440532013000"),
+    ],
+)
+def test_separators_and_calling_codes_make_no_difference(one: str, other: str) -> None:
+    more = ["00123-456", "00123-457", "00123-458"]
+    first, second = (read_codes(graph_of(value, *more))[0][value] for value in (one, other))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1.5", "12345.75", "99999.25", "10000.5"],  # measured
+        ["1200345", "99812", "15", "7403221", "880", "31415926"],  # counted
+        ["Room 12345", "the 12345 hotel", "Hall 77777 A", "No. 44444 or so"],
+        ["111-11", "1-1111", "11-111", "11111"],  # the separators tell them apart
+    ],
+)
+def test_other_attributes_are_left_alone(values: list[str]) -> None:
+    assert not read_codes(graph_of(*values))
+
+
+def test_numbers_that_are_all_as_long_identify() -> None:
+    values = [f"{7_000_000 + 7919 * place}" for place in range(20)]
+    found = read_codes(graph_of(*values))[0]
+    assert found[values[3]] == f"s {values[3]}", "no number, of which a near one would be nearly the same"
+
+
+@pytest.mark.parametrize("text", ["", "12", "3.14159", "Berlin", "ABCDE 12345"])
+def test_what_is_no_number_of_a_thing(text: str) -> None:
+    assert squeezed(text) is None

@@ -51,6 +51,8 @@ def test_numbers_that_are_all_as_long_identify() -> None:
     assert found[values[3]] == f"s {values[3]}", "no number, of which a near one would be nearly the same"
 
 
-@pytest.mark.parametrize("text", ["", "12", "3.14159", "Berlin", "ABCDE 12345"])
+@pytest.mark.parametrize(
+    "text", ["", "12", "3.14159", "Berlin", "ABCDE 12345", "2001-12-31", "31/12/01", "2001-12-31T10:00:00Z"]
+)
 def test_what_is_no_number_of_a_thing(text: str) -> None:
     assert squeezed(text) is None

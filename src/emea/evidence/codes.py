@@ -17,7 +17,9 @@ LIKE = (
 )
 MARKED = r"^\s*\+|^\s*0\d|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"  # by parts set apart or a zero: no mere numbers
 DIGITS, MOST_LETTERS = 5, 4  # a number of a thing has so many at least, and at most
-PLAIN = re.compile(r"^\s*[+-]?\d*\.\d+\s*$")  # measured numbers
+OTHERS = re.compile(
+    r"^\s*(?:[+-]?\d*\.\d+\s*$|-?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:$|[T ,]))"
+)  # measured numbers, and dates
 SEPARATOR = re.compile(r"[^0-9a-z]+")
 TRUNK = re.compile(r"\(0+\)")  # dialled within a country only
 # Calling codes of countries: no other begins like one of these, and all others have three digits.
@@ -62,7 +64,7 @@ def squeezed(text: str) -> str | None:
     """
     code = SEPARATOR.sub("", text.lower())
     digits = sum(each.isdigit() for each in code)
-    if digits < DIGITS or len(code) - digits > MOST_LETTERS or PLAIN.match(text):
+    if digits < DIGITS or len(code) - digits > MOST_LETTERS or OTHERS.match(text):
         return None
     if text.lstrip().startswith("+"):
         code = SEPARATOR.sub("", TRUNK.sub("", text))

@@ -10,7 +10,7 @@ import pytest
 
 import emea
 from emea.evidence.comparison import Comparison
-from emea.method.chance import by_chance
+from emea.method.chance import by_chance, coincidences
 from emea.method.copies import copies
 from emea.method.mixture import UNMATCHED_PRIOR, _Mixture
 from test_comparison import described, words_of_all
@@ -44,10 +44,12 @@ def test_links_are_explained_as_far_as_pairs_within_a_graph_are_as_good() -> Non
     score = np.array([9.0] * 40 + [20.0] * 40 + [1.0] * 200)
     linked = score > 5
     against, weight = np.array([9.0, 1.0]), np.array([30.0, 1e6])
-    found = by_chance(score, linked, against, weight, 0.0)
+    made = coincidences(score, linked, against, weight)
+    assert made == pytest.approx([30, 0], abs=1e-3)
+    found = by_chance(score, linked, against, made, 0.0)
     assert found[:40] == pytest.approx(30 / 40)
     assert found[40:80] == pytest.approx(0, abs=1e-9)
-    assert by_chance(score, linked, against, weight, 2.0)[40:80] == pytest.approx(2 / 40)
+    assert by_chance(score, linked, against, made, 2.0)[40:80] == pytest.approx(2 / 40)
 
 
 def test_a_value_of_two_is_had_by_one_other() -> None:

@@ -491,7 +491,7 @@ def test_links_that_chance_explains_are_doubted(chance: float, believed: bool, m
         pd.DataFrame({"id": [f"{side}{i}" for i in rows], "name": [names[i] for i in rows]})
         for side, rows in (("x", range(60)), ("y", range(30, 90)))
     )
-    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda _, found: np.full(len(found), chance))
+    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda _, found, __: np.full(len(found), chance))
     result = emea.align(emea.read(first, second))
     assert result.outcome.absence is not None
     assert result.outcome.absence.by_chance == pytest.approx(chance)

@@ -11,22 +11,23 @@ INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs withi
 TOP_PRIOR = 0.1  # unmatched pairs assumed beyond the best that was seen
 
 
-def by_chance(
-    score: np.ndarray, linked: np.ndarray, against: np.ndarray, weight: np.ndarray, more: float
-) -> np.ndarray:
-    """Of the links with such a score, the share that chance explains, [pairs]; it falls with the score.
-
-    Pairs between the graphs have scores and are linked or not; pairs within a graph have scores, `against`, and stand
-    for so many pairs, `weight`. They would be linked as often as pairs between the graphs with the same score, and
-    chance may always make a few `more` that are as good as the best.
-    """
+def coincidences(score: np.ndarray, linked: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """How many links pairs within a graph would be that have scores, `against`, and stand for so many pairs between the
+    graphs, `weight`: as often as pairs between the graphs are, [pairs within]."""
     likely = Steps.rising(score, linked.astype(float), np.ones(len(score)), 0.0)
-    made = np.append(weight * np.interp(against, likely.place, likely.share), more)
-    place = np.concatenate([score[linked], against, [score.max()]])
+    found: np.ndarray = weight * np.interp(against, likely.place, likely.share)
+    return found
+
+
+def by_chance(score: np.ndarray, linked: np.ndarray, against: np.ndarray, made: np.ndarray, more: float) -> np.ndarray:
+    """Of the links with such a score, the share that chance explains, [pairs]; it falls with the score. Chance has
+    `made` so many links at the scores `against`, and may always make a few `more` that are as good as the best."""
+    made, best = np.append(made, more), score.max()
+    place = np.concatenate([score[linked], against, [best]])
     real = np.append(np.ones(int(linked.sum())), np.zeros(len(made)))
     total = np.append(np.ones(int(linked.sum())), made)
     kept = total > 0
-    share = Steps.rising(place[kept], (real[kept] / total[kept]), total[kept], 0.0)
+    share = Steps.rising(place[kept], real[kept] / total[kept], total[kept], 0.0)
     right = np.interp(score, share.place, share.share)  # links, of these and those that chance would make
     found: np.ndarray = ((1 - right) / right).clip(max=1.0)
     return found

@@ -15,7 +15,7 @@ from scipy.special import logit
 
 from emea.evidence.comparison import LEVELS, UNKNOWN, Fields
 from emea.evidence.places import KILOMETRES
-from emea.method.chance import by_chance, density_ratio
+from emea.method.chance import by_chance, coincidences, density_ratio
 from emea.method.competition import Competition, competing, things
 from emea.method.grounds import Steps
 from emea.method.profiles import Pairs, Profiles, Rivals, falling
@@ -97,7 +97,9 @@ def estimate(sample: Sample) -> Estimate:
         probability = DAMPING * probability + (1 - DAMPING) * found
         if moved < SETTLED and iteration > EVERY:
             break
-    return Estimate(found, odds, speaking, said, mixture.values(said["values"]), mixture.by_chance(found))
+    return Estimate(
+        found, odds, speaking, said, mixture.values(said["values"]), mixture.by_chance(found, said["neighbours"])
+    )
 
 
 class _Mixture:
@@ -163,23 +165,25 @@ class _Mixture:
         frequent = -FREQUENCY * self.sample.evidence.frequent
         return ValuesSaid(together, np.c_[self.by_profile[self.evidence.of], frequent], self.steps)
 
-    def by_chance(self, probability: np.ndarray) -> np.ndarray:
-        """Of the links with such values, the share that entities without a counterpart would have by chance, if pairs
-        between the graphs were like pairs within a graph, [pairs]. 0 where both graphs may have duplicates, and where
-        no value speaks. Kinds do not count: what is learned of each fits to its coincidences."""
-        sample, known = self.sample, self.fields > 0
+    def by_chance(self, probability: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+        """Of the links with such values, the share that entities without a counterpart would have by chance, [pairs]: 0
+        where both graphs may have duplicates, no value speaks, or neighbours do, too. What values say is told by all
+        kinds together; what was learned of each fits to its coincidences."""
+        sample, known, found = self.sample, (self.fields > 0) & (neighbours <= 0), np.zeros(len(probability))
         linked = known & (probability >= LINKED)
-        found = np.zeros(len(probability))
         if not any(sample.competition) or not linked.any():
             return found
         kinds = np.zeros_like(self.evidence.kind), np.zeros_like(self.within.kind)
-        by_field = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
-        score, against, weight = self._sums(*by_field, probability)
-        sources = float(sample.sources.sum())
-        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1.0, sources)
-        each = lonely * sources * float(sample.targets.sum()) / max(1.0, float(self.weight.sum()))
-        score = score[self.evidence.of][known]
-        found[known] = by_chance(score, linked[known], against, weight * each, lonely * ONE_MORE)
+        said = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
+        score, against, weight = self._sums(*said, probability)
+        score, kind, of = score[self.evidence.of], sample.evidence.kind, np.tile(self.within.kind, 2)
+        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1, int(sample.sources.sum()))
+        made = np.zeros_like(against)
+        for each in np.unique(kind[linked]):
+            rows, own = known & (kind == each), of == each
+            pairs = lonely * float(sample.sources[each]) * float(sample.targets.sum()) / max(1.0, weight[own].sum())
+            made[own] = coincidences(score[rows], linked[rows], against[own], pairs * weight[own])
+        found[known] = by_chance(score[known], linked[known], against, made, lonely * ONE_MORE)
         return found
 
     def _values(self, probability: np.ndarray) -> np.ndarray:
@@ -208,9 +212,7 @@ class _Mixture:
                 said[:, field] = np.where(level != UNKNOWN, ratio[kind, level], 0.0)
         return found[0], found[1]
 
-    def _sums(
-        self, by_field: np.ndarray, against: np.ndarray, probability: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _sums(self, by_field: np.ndarray, against: np.ndarray, probability: np.ndarray) -> list[np.ndarray]:
         """What the fields say together if they are independent, [profiles]; the same of pairs within a graph, and their
         weight, [2 × profiles] each. In the other graph as many have an entity's value as within its own, but for the
         entity itself, unless it has a counterpart there: so pairs within a graph count both ways, in this ratio."""
@@ -220,7 +222,7 @@ class _Mixture:
             alone = max(0.0, 1 - 2 * float(probability.sum()) / max(1, entities))
         said, within = by_field.sum(1) - FREQUENCY * self.evidence.frequent, self.within
         other = [against.sum(1) - FREQUENCY * frequent for frequent in (within.frequent, within.frequent - within.less)]
-        return said, np.concatenate(other), np.concatenate([(1 - alone) * self.weight, alone * self.weight])
+        return [said, np.concatenate(other), np.concatenate([(1 - alone) * self.weight, alone * self.weight])]
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one

@@ -176,13 +176,10 @@ class _Mixture:
         kinds = np.zeros_like(self.evidence.kind), np.zeros_like(self.within.kind)
         said = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
         score, against, weight = self._sums(*said, probability)
-        score, kind, of = score[self.evidence.of], sample.evidence.kind, np.tile(self.within.kind, 2)
-        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1, int(sample.sources.sum()))
-        made = np.zeros_like(against)
-        for each in np.unique(kind[linked]):
-            rows, own = known & (kind == each), of == each
-            pairs = lonely * float(sample.sources[each]) * float(sample.targets.sum()) / max(1.0, weight[own].sum())
-            made[own] = coincidences(score[rows], linked[rows], against[own], pairs * weight[own])
+        score, sources = score[self.evidence.of], float(sample.sources.sum())
+        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1.0, sources)
+        each = lonely * sources * float(sample.targets.sum()) / max(1.0, float(weight.sum()))
+        made = coincidences(score[known], linked[known], against, each * weight)
         found[known] = by_chance(score[known], linked[known], against, made, lonely * ONE_MORE)
         return found
 

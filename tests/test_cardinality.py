@@ -20,8 +20,7 @@ from emea.data import LITERAL_SCHEMA
 from emea.evidence.descriptions import TYPE
 from emea.evidence.prepared import prepare
 from emea.formats import read_graph, read_pairs
-from emea.method.competition import Competition
-from emea.method.mixture import competing
+from emea.method.competition import Competition, competing
 from emea.runs.checks import duplicates
 from emea.settings import MatchingSettings, load
 from test_matching import SMALL, beliefs_of, tables
@@ -43,7 +42,7 @@ def linked(task: Task, cardinality: str, *assignments: str) -> tuple[emea.Result
 def judged(people: Crowd, cardinality: str, *assignments: str) -> tuple[float, float, float]:
     """Precision, F1 and calibration error of the links; each entity has as many as it may."""
     result, found = linked(people.task, cardinality, *assignments)
-    for once, column in zip(competition(cardinality), zip(*found, strict=True), strict=True):
+    for once, column in zip(competition(cardinality), torch.tensor(found).reshape(-1, 2).T.tolist(), strict=True):
         assert len(set(column)) == len(column) or not once
     precision, _, f1 = scored(set(found), people.truth)
     right = torch.tensor([pair in people.truth for pair in found])

@@ -197,7 +197,7 @@ def test_attributes_correspond_if_links_agree_in_them(sides: tuple[Description, 
         if fields.source[a] == fields.target[b] >= 0
     }
     assert found == {("name", "title"), ("born", "year")}
-    levels, frequent = Comparison(*sides).levels(np.array([[0, 0], [0, 1], [35, 36]]), fields)
+    levels, frequent, _ = Comparison(*sides).levels(np.array([[0, 0], [0, 1], [35, 36]]), fields)
     assert levels[0].tolist() == [0, 0, UNKNOWN]
     assert (levels[1:, :2] > 2).all()
     assert frequent.tolist() == [0, 0, 0]  # every value is as rare as any other

@@ -19,10 +19,10 @@ from emea.evidence.comparison import Comparison
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
-from emea.method.competition import Competition
+from emea.method.competition import Competition, competing
 from emea.method.grounds import Steps
 from emea.method.judge import LONE, _cosine, _proposed
-from emea.method.mixture import Sample, _Mixture, competing
+from emea.method.mixture import Sample, _Mixture
 from emea.method.profiles import Profiles, Rivals, by_level, falling
 from emea.method.sample import _fitting
 from emea.method.support import LINKED, SUPPORT, Support, Told
@@ -409,15 +409,16 @@ def test_highest_probability_of_the_other_pairs() -> None:
 @pytest.mark.parametrize("fields", [0, 3, 40])  # 40 fields of 10 levels do not fit in one number
 def test_pairs_with_the_same_evidence_are_counted_together(fields: int) -> None:
     draw = np.random.default_rng(fields)
-    pool = np.c_[draw.integers(-1, 9, (30, fields)), draw.integers(0, 3, 30), draw.integers(0, 2, 30)]
-    levels, kind, frequent = np.split(pool[draw.integers(0, 30, 500)], [fields, fields + 1], 1)
-    kind, frequent = kind[:, 0], frequent[:, 0] / 3
-    weight, found = draw.random(500), Profiles.build(levels.astype(np.int8), kind, frequent)
+    pool = np.c_[draw.integers(-1, 9, (30, fields)), draw.integers(0, 3, 30), draw.integers(0, 2, (30, 2))]
+    levels, kind, frequent, less = np.split(pool[draw.integers(0, 30, 500)], [fields, fields + 1, fields + 2], 1)
+    kind, frequent, less = kind[:, 0], frequent[:, 0] / 3, less[:, 0] / 3
+    weight, found = draw.random(500), Profiles.build(levels.astype(np.int8), kind, frequent, less)
     assert np.array_equal(found.levels[found.of], levels)
     assert np.array_equal(found.kind[found.of], kind)
     assert np.array_equal(found.frequent[found.of], frequent)
+    assert np.array_equal(found.less[found.of], less)
     assert len(found.kind) == len(
-        {(*row, one, two) for row, one, two in zip(levels.tolist(), kind, frequent, strict=True)}
+        {(*row, *more) for row, *more in zip(levels.tolist(), kind, frequent, less, strict=True)}
     )
     assert found.sums(weight)[found.of[7]] == pytest.approx(weight[found.of == found.of[7]].sum())
 
@@ -537,9 +538,10 @@ def test_links_that_chance_explains_are_doubted(chance: float, believed: bool, m
         pd.DataFrame({"id": [f"{side}{i}" for i in rows], "name": [names[i] for i in rows]})
         for side, rows in (("x", range(60)), ("y", range(30, 90)))
     )
-    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda *_: chance * 30 / 0.5)  # half have no link
+    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda _, found, __: np.full(len(found), chance))
     result = emea.align(emea.read(first, second))
     assert result.outcome.absence is not None
     assert result.outcome.absence.by_chance == pytest.approx(chance)
     assert len(result.alignment) == (30 if believed else 0)
     assert (summary(result.outcome)["doubt"] is None) == believed
+    assert result.outcome.absence.share == pytest.approx(0.5 if believed else 1.0), "as the links that are shown"

@@ -135,12 +135,12 @@ class Comparison:
         alike = most >= AGREE[0][0]
         return _Agreement(both, agreeing, kind[alike], key[alike] // max(1, math.prod(sizes)))
 
-    def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
+    def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How well the pairs agree in each field and in position, [pairs, fields + 1]: 0 is best, UNKNOWN if either has
-        no value; and how much more frequent than usual the values are in which they are equal, as a logarithm summed
-        over the fields, [pairs]."""
+        no value; how much more frequent than usual the values are in which they are equal, as a logarithm summed over
+        the fields, [pairs]; and by how much less if one of the pair did not count, [pairs]."""
         found = np.full((len(pairs), len(fields) + 1), UNKNOWN, dtype=np.int8)
-        frequent = np.zeros(len(pairs))
+        frequent, less = np.zeros((2, len(pairs)))
         for field in range(len(fields)):
             first, second = (
                 _Held.build(side.values, len(side.linkable), MOST_VALUES, wanted=groups == field)
@@ -159,9 +159,10 @@ class Comparison:
             known, equal = most >= 0, np.isfinite(rarest)
             found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")
             frequent[equal] += np.log(rarest[equal] / _usual(holders))
+            less[equal] += np.log(rarest[equal] / (rarest[equal] - 1).clip(min=1))
         one, other = (side.position[column] for side, column in zip(self.sides, pairs.T, strict=True))
         found[:, -1] = distance_levels(one, other, UNKNOWN)
-        return found, frequent
+        return found, frequent, less
 
 
 def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

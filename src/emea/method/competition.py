@@ -120,6 +120,14 @@ class Competition(NamedTuple):
 ONE_TO_ONE = Competition()
 
 
+def competing(
+    pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int], competition: Competition = ONE_TO_ONE
+) -> np.ndarray:
+    """The probability of each pair, given the logarithm of its odds against "none", [pairs]."""
+    z = np.exp(odds.clip(-50, 30))
+    return competition.probability(z, *competition.totals(pairs, z, sizes))
+
+
 def _undivided(belief: Tensor, index: Tensor, size: int) -> Tensor:
     """The beliefs of each index, scaled so that the highest is their sum, at most 1, [pairs]."""
     highest, total = segment_max(belief, index, size), segment_sum(belief, index, size).clamp(max=1.0)

@@ -12,10 +12,10 @@ from emea.evidence.comparison import UNKNOWN, Fields
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.method.competition import Competition, things
+from emea.method.competition import Competition, competing, things
 from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
-from emea.method.mixture import Estimate, Sample, competing, estimate
+from emea.method.mixture import LINKED, Estimate, Sample, estimate
 from emea.method.rounds import Absence
 from emea.method.sample import compare, consider, keys_of
 from emea.settings import Settings
@@ -24,7 +24,6 @@ SUREST = 0.995  # no pair is surer: also those who decide what is true make mist
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 MUCH = 0.5  # share of the links that chance explains, from which it lowers confidence: near relatives explain less
 FAINT = 0.1  # what is left of confidence at least
-LINKED = 0.5  # probability from which an entity counts as linked
 FEWEST_CHECKED = 20  # decisions from which confidence is learned; a few doubtful links that were looked at say little
 PROPOSED = 0.1  # confidence of a pair from which a person might be asked about it
 MIDDLE = 4  # of the levels of agreement
@@ -40,13 +39,13 @@ def judge(
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
-    absence = _absence(sample, found, int(mirrored))
-    ceiling = np.where(found.speaking > 1, SUREST, LONE)
-    if absence.by_chance >= MUCH:
-        ceiling *= max(FAINT, 1 - absence.by_chance)
+    ceiling, by_chance = np.where(found.speaking > 1, SUREST, LONE), _by_chance(found)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
-    most = np.where(structural, sample.belief, 1.0)
-    calibration = _learned(sample, found, ceiling, prepared.given.swap() if mirrored else prepared.given)
+    explained = np.where(structural, by_chance, found.by_chance) * (by_chance >= MUCH)
+    doubt = np.maximum(1 - explained, FAINT)
+    most = np.where(structural, sample.belief, 1.0) * doubt
+    absence = _absence(sample, found, by_chance, (ceiling, most), int(mirrored))
+    calibration = _learned(sample, found, (ceiling, doubt), prepared.given.swap() if mirrored else prepared.given)
     confidence, undecided = np.minimum(found.probability * ceiling, most), np.isnan(sample.decided)
     share = np.ones(len(confidence))
     if calibration is not None:
@@ -123,13 +122,13 @@ def _shares(sample: Sample, confidence: np.ndarray) -> np.ndarray:
     return share
 
 
-def _learned(sample: Sample, found: Estimate, ceiling: np.ndarray, given: Task) -> Calibration | None:
-    """Confidence as decisions teach it, if there are enough."""
+def _learned(sample: Sample, found: Estimate, limits: tuple[np.ndarray, np.ndarray], given: Task) -> Calibration | None:
+    """Confidence as decisions teach it, if there are enough; `limits` are the ceiling and what chance leaves."""
     if not _teaches(given):
         return None
     is_open = np.isnan(sample.decided)
     odds = found.odds - np.where(is_open, 0.0, found.said["structure"])  # the loop is not asked about what is decided
-    sure = competing(sample.pairs, odds, sample.sizes, sample.competition) * ceiling
+    sure = np.minimum(competing(sample.pairs, odds, sample.sizes, sample.competition) * limits[0], limits[1])
     row, right = _proposed(sample, sure, given)
     links = sure[_surest(sample.pairs[:, 0], np.where(is_open, sure, -1.0))[1]]
     trials = np.stack([sure[row], right], 1)
@@ -218,27 +217,34 @@ def _cosine(embeddings: Embeddings, source: Tensor, target: Tensor, believed: Co
     return found
 
 
-def _absence(sample: Sample, found: Estimate, side: int) -> Absence:
+def _by_chance(found: Estimate) -> float:
+    """The share of what would be linked that chance explains."""
+    linked = found.probability >= LINKED
+    return float(found.by_chance[linked].mean()) if linked.any() else 0.0
+
+
+def _absence(
+    sample: Sample, found: Estimate, by_chance: float, limits: tuple[np.ndarray, np.ndarray], side: int
+) -> Absence:
     """How many sources, which are on the given side of the sample, have no counterpart. What happens to those is seen
     by taking the counterparts away from sources that have some: U of the sources are not linked, F₀ of those without a
-    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none. And how many of the links unlinked
-    entities would have by chance, if pairs between the graphs were like pairs within them."""
+    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none. `limits` are by what
+    probability is multiplied, and what confidence is at most: sources are linked if confidence says so."""
     source = sample.pairs[:, side]
-    size, linked = sample.sizes[side], found.probability >= LINKED
+    size, linked = sample.sizes[side], np.minimum(found.probability * limits[0], limits[1]) >= LINKED
     has_one = np.bincount(source[linked], minlength=size) > 0
     without = has_one[source] & ~linked
     z = np.exp(found.odds.clip(-50, 30))
     total = sample.competition.totals(sample.pairs, z, sample.sizes)  # the targets' other sources stay
     left = sample.competition.totals(sample.pairs, np.where(without, z, 0.0), sample.sizes)
     sums = (total[0], left[1]) if side else (left[0], total[1])
-    again = np.where(without, sample.competition.probability(z, *sums), 0.0)
+    again = np.minimum(sample.competition.probability(z, *sums) * limits[0], limits[1])
     best = np.zeros(size)
-    np.maximum.at(best, source, again)
+    np.maximum.at(best, source, np.where(without, again, 0.0))
     tried = np.flatnonzero(has_one)
     sources = int((sample.targets if side else sample.sources).sum())
     if not len(tried):
-        return Absence(1.0, 0.0, 0.0, sources)
+        return Absence(1.0, 0.0, by_chance, sources)
     still = float((best[tried] >= LINKED).mean())
     unlinked = 1 - len(tried) / max(1, sources)
-    by_chance = min(1.0, unlinked * found.by_chance / int(linked.sum()))
     return Absence(min(1.0, unlinked / max(1e-9, 1 - still)), still, by_chance, sources)

@@ -15,9 +15,10 @@ from scipy.special import logit
 
 from emea.evidence.comparison import LEVELS, UNKNOWN, Fields
 from emea.evidence.places import KILOMETRES
-from emea.method.competition import ONE_TO_ONE, Competition, things
+from emea.method.chance import by_chance, coincidences, density_ratio
+from emea.method.competition import Competition, competing, things
 from emea.method.grounds import Steps
-from emea.method.profiles import Profiles, Rivals, by_level, falling
+from emea.method.profiles import Pairs, Profiles, Rivals, by_level, falling
 from emea.method.support import SUPPORT, Support, Told
 
 ITERATIONS = 20  # at most
@@ -28,25 +29,15 @@ START = 0.8  # probability of the pairs that are linked at the start
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
 SEEN = 0.1  # weight of the loop's belief where a single field speaks
 SMOOTHING = 50.0  # pairs for which the levels of a kind of entity are those of all kinds
+RARE = 2.0  # unmatched pairs of a kind on a level for which its share is that of all kinds, however rare it is
+LINKED = 0.5  # probability from which an entity counts as linked
+ONE_MORE = 1.0  # link that chance may always make
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
-INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs within a graph show
 SLOPE = 1e-6  # of the steps of that ratio, where pairs on a step have to be told apart
-TOP_PRIOR = 0.1  # unmatched pairs assumed beyond the best that was seen
 KIND_RANGE = (-5.0, 2.0)  # of what kinds say
 SHARE_RANGE = (0.01, 0.98)  # of the entities that have a counterpart
 SHARE_PRIOR = 5.0  # entities of a kind for which this share is that of all
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Evidence about pairs of entities."""
-
-    ends: np.ndarray  # [pairs, 2] entities; those of the target graph are numbered after those of the source graph
-    levels: np.ndarray  # [pairs, fields] 0 is best, UNKNOWN says nothing
-    frequent: np.ndarray  # [pairs] how much more frequent than usual the equal values are, as a logarithm
-    kind: np.ndarray  # [pairs] of the source, 0 if unknown
-    weight: np.ndarray  # [pairs] how many pairs each stands for
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +69,7 @@ class Estimate:
     speaking: np.ndarray  # [pairs] in how many ways the evidence speaks for the pair
     said: dict[str, np.ndarray]  # what adds up to the odds, by kind of evidence
     values: ValuesSaid
-    by_chance: float  # pairs with even odds or better that are expected if nobody has a counterpart
+    by_chance: np.ndarray  # [pairs] share of the links with such values that chance explains
 
 
 class ValuesSaid(NamedTuple):
@@ -106,15 +97,9 @@ def estimate(sample: Sample) -> Estimate:
         probability = DAMPING * probability + (1 - DAMPING) * found
         if moved < SETTLED and iteration > EVERY:
             break
-    return Estimate(found, odds, speaking, said, mixture.values(said["values"]), mixture.by_chance(said["none"]))
-
-
-def competing(
-    pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int], competition: Competition = ONE_TO_ONE
-) -> np.ndarray:
-    """The probability of each pair, given the logarithm of its odds against "none", [pairs]."""
-    z = np.exp(odds.clip(-50, 30))
-    return competition.probability(z, *competition.totals(pairs, z, sizes))
+    return Estimate(
+        found, odds, speaking, said, mixture.values(said["values"]), mixture.by_chance(found, said["neighbours"])
+    )
 
 
 class _Mixture:
@@ -123,7 +108,8 @@ class _Mixture:
         self.told: Told | None = None  # what was said last, if anything
         self.kinds = len(sample.sources)
         self.evidence, self.within = (
-            Profiles.build(pairs.levels, pairs.kind, pairs.frequent) for pairs in (sample.evidence, sample.within)
+            Profiles.build(pairs.levels, pairs.kind, pairs.frequent, pairs.less)
+            for pairs in (sample.evidence, sample.within)
         )
         self.rivals = [Rivals(column) for column in sample.pairs.T]
         fields = sample.evidence.levels.shape[1]
@@ -138,10 +124,12 @@ class _Mixture:
     def _read_within(self, weight: np.ndarray) -> None:
         """How unmatched pairs are spread over the levels of each field, if pairs within a graph have these weights."""
         within, self.weight = self.within, self.within.sums(weight)
-        self.unmatched = [
-            self._shares(within.levels[:, field], self.weight, within.kind, depth, UNMATCHED_PRIOR)
-            for field, depth in enumerate(self.depth)
-        ]
+        self.unmatched = self._unmatched(within.kind)
+
+    def _unmatched(self, kind: np.ndarray) -> list[np.ndarray]:
+        """Shares of the levels of each field among pairs within a graph, if these are of such kinds."""
+        columns = zip(self.within.levels.T, self.depth, strict=True)
+        return [self._shares(level, self.weight, kind, depth, UNMATCHED_PRIOR) for level, depth in columns]
 
     def tell_apart(self, odds: np.ndarray) -> None:
         """Where both graphs may have duplicates, read what unmatched pairs are like off pairs within a graph that are
@@ -180,34 +168,60 @@ class _Mixture:
         frequent = -FREQUENCY * self.sample.evidence.frequent
         return ValuesSaid(together, np.c_[self.by_profile[self.evidence.of], frequent], self.steps)
 
-    def by_chance(self, none: np.ndarray) -> float:
-        """How many pairs between the graphs would have even odds or better if they were like pairs within a graph, as
-        far as values tell; given what is said about "none", [pairs]. 0 where both graphs may have duplicates."""
-        if not any(self.sample.competition):
-            return 0.0
-        prior = np.full(self.kinds, -np.inf)
-        prior[self.sample.evidence.kind] = none
-        reached = self.steps(self.against) + prior[self.within.kind] >= 0
-        every = float(self.sample.sources.sum()) * float(self.sample.targets.sum())
-        return float(self.weight[reached].sum()) * every / max(1.0, float(self.weight.sum()))
+    def by_chance(self, probability: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+        """Of the links with such values, the share that entities without a counterpart would have by chance, [pairs]: 0
+        where both graphs may have duplicates, no value speaks, or neighbours do, too. What values say is told by all
+        kinds together; what was learned of each fits to its coincidences."""
+        sample, known, found = self.sample, (self.fields > 0) & (neighbours <= 0), np.zeros(len(probability))
+        linked = known & (probability >= LINKED)
+        if not any(sample.competition) or not linked.any():
+            return found
+        kinds = np.zeros_like(self.evidence.kind), np.zeros_like(self.within.kind)
+        said = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
+        score, against, weight = self._sums(*said, probability)
+        score, sources = score[self.evidence.of], float(sample.sources.sum())
+        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1.0, sources)
+        each = lonely * sources * float(sample.targets.sum()) / max(1.0, float(weight.sum()))
+        made = coincidences(score[known], linked[known], against, each * weight)
+        found[known] = by_chance(score[known], linked[known], against, made, lonely * ONE_MORE)
+        return found
 
     def _values(self, probability: np.ndarray) -> np.ndarray:
         """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
-        evidence, within, matched_in = self.evidence, self.within, self.evidence.sums(probability)
-        self.by_profile, against = np.zeros(evidence.levels.shape), np.zeros(len(within.kind))
+        matched_in = self.evidence.sums(probability)
+        self.by_profile, against = self._by_field(matched_in, self.unmatched, (self.evidence.kind, self.within.kind))
+        said, against, weight = self._sums(self.by_profile, against, probability)
+        slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
+        self.steps = density_ratio(said, matched_in, against, weight, slope)
+        together: np.ndarray = self.steps(said)[self.evidence.of]
+        return together
+
+    def _by_field(
+        self, matched_in: np.ndarray, unmatched: list[np.ndarray], kinds: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What each field says of profiles between the graphs, and of those within a graph, if these are of such
+        kinds, [profiles, fields] each."""
+        found = [np.zeros(side.levels.shape) for side in (self.evidence, self.within)]
         for field, depth in enumerate(self.depth):
-            level = evidence.levels[:, field]
-            matched = self._shares(level, matched_in, evidence.kind, depth, MATCHED_PRIOR)
-            ratio = falling(matched, self.unmatched[field])
+            matched = self._shares(self.evidence.levels[:, field], matched_in, kinds[0], depth, MATCHED_PRIOR)
+            ratio = falling(matched, unmatched[field])
             if field < len(self.sample.fields) and self.sample.fields.texts[field]:
                 ratio[:, -1] = ratio[:, -1].clip(min=0.0)  # texts that differ say nothing
-            self.by_profile[:, field] = by_level(ratio, evidence.kind, level)
-            against += by_level(ratio, within.kind, within.levels[:, field])
-        said, against = self.by_profile.sum(1) - FREQUENCY * evidence.frequent, against - FREQUENCY * within.frequent
-        slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
-        self.steps, self.against = _density_ratio(said, matched_in, against, self.weight, slope), against
-        together: np.ndarray = self.steps(said)[evidence.of]
-        return together
+            for said, side, kind in zip(found, (self.evidence, self.within), kinds, strict=True):
+                said[:, field] = by_level(ratio, kind, side.levels[:, field])
+        return found[0], found[1]
+
+    def _sums(self, by_field: np.ndarray, against: np.ndarray, probability: np.ndarray) -> list[np.ndarray]:
+        """What the fields say together if they are independent, [profiles]; the same of pairs within a graph, and their
+        weight, [2 × profiles] each. In the other graph as many have an entity's value as within its own, but for the
+        entity itself, unless it has a counterpart there: so pairs within a graph count both ways, in this ratio."""
+        sample, alone = self.sample, 0.0
+        if any(sample.competition):
+            entities = int(sample.sources.sum() + sample.targets.sum())
+            alone = max(0.0, 1 - 2 * float(probability.sum()) / max(1, entities))
+        said, within = by_field.sum(1) - FREQUENCY * self.evidence.frequent, self.within
+        other = [against.sum(1) - FREQUENCY * frequent for frequent in (within.frequent, within.frequent - within.less)]
+        return [said, np.concatenate(other), np.concatenate([(1 - alone) * self.weight, alone * self.weight])]
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
@@ -239,7 +253,10 @@ class _Mixture:
         count = np.bincount(kind[known] * depth + level[known], weight[known], self.kinds * depth)
         found = count.reshape(self.kinds, depth)
         whole = found.sum(0) + prior / depth
-        smooth = found + SMOOTHING * whole / whole.sum()
+        general = whole / whole.sum()
+        smooth = found + SMOOTHING * general
+        if prior == UNMATCHED_PRIOR:  # a level that is rare in all kinds is not rarer in those where nobody has it
+            smooth = (found + RARE) / (found.sum(1, keepdims=True) + RARE / general)
         shares: np.ndarray = smooth / smooth.sum(1, keepdims=True)
         return shares
 
@@ -277,21 +294,3 @@ class _Mixture:
         matched = np.bincount(self.sample.evidence.kind, probability, self.kinds) + SHARE_PRIOR * everywhere
         expected: np.ndarray = matched / (sources + SHARE_PRIOR)
         return expected
-
-
-def _density_ratio(
-    score: np.ndarray, matched: np.ndarray, against: np.ndarray, weight: np.ndarray, slope: float
-) -> Steps:
-    """The ratio in which a score occurs among matched pairs and among pairs within a graph. It rises with the score, by
-    `slope` also on a step; where few pairs within a graph have such a score, it is near the score itself."""
-    if not len(score):
-        return Steps(score, score, slope)
-    total = max(1.0, weight.sum())
-    matched, weight = matched / max(matched.sum(), 1e-9), weight / total
-    expected = INDEPENDENT * matched * np.exp(-score.clip(-5, 40))
-    best = max(score.max(initial=0.0), against.max(initial=0.0))
-    place = np.concatenate([score, against, [best]])
-    counted = np.concatenate([matched + expected, (1 - INDEPENDENT) * weight, [TOP_PRIOR / total]])
-    kept = counted > 0
-    right = np.concatenate([matched, np.zeros(len(against) + 1)]) / np.where(kept, counted, 1.0)
-    return Steps.rising(place[kept], right[kept], counted[kept], slope)

@@ -1,4 +1,4 @@
-"""Pairs with the same evidence, counted together; the best rival of each pair; and what each level of evidence says."""
+"""Pairs, and those with the same evidence as one; the best rival of each pair; and what each level of evidence says."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ LARGEST_CODE = 2**62
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Evidence about pairs of entities."""
+
+    ends: np.ndarray  # [pairs, 2] entities; those of the target graph are numbered after those of the source graph
+    levels: np.ndarray  # [pairs, fields] 0 is best, UNKNOWN says nothing
+    frequent: np.ndarray  # [pairs] how much more frequent than usual the equal values are, as a logarithm
+    less: np.ndarray  # [pairs] by how much less, if an entity of the pair did not count as having its values
+    kind: np.ndarray  # [pairs] of the source, 0 if unknown
+    weight: np.ndarray  # [pairs] how many pairs each stands for
+
+
+@dataclass(frozen=True, eq=False)
 class Profiles:
     """Pairs of one kind with the same levels in every field, whose equal values are as frequent, have one profile.
     There are far fewer profiles than pairs, and what values say depends on nothing else."""
@@ -20,18 +32,20 @@ class Profiles:
     levels: np.ndarray  # [profiles, fields]
     kind: np.ndarray  # [profiles]
     frequent: np.ndarray  # [profiles]
+    less: np.ndarray  # [profiles]
 
     @classmethod
-    def build(cls, levels: np.ndarray, kind: np.ndarray, frequent: np.ndarray) -> Profiles:
-        """Of pairs with these levels, [pairs, fields] from −1 on, kinds from 0 on and frequencies, [pairs] each."""
-        code = np.unique(frequent, return_inverse=True)[1].ravel()
-        for column in (kind - 1, *levels.T):
+    def build(cls, levels: np.ndarray, kind: np.ndarray, frequent: np.ndarray, less: np.ndarray) -> Profiles:
+        """Of pairs with these levels, [pairs, fields] from −1 on, kinds from 0 on, frequencies, and by how much lower
+        these are without one of the pair, [pairs] each."""
+        code, other = (np.unique(column, return_inverse=True)[1].ravel() for column in (frequent, less))
+        for column in (other, kind - 1, *levels.T):
             width = int(column.max(initial=0)) + 2
             if int(code.max(initial=0)) >= LARGEST_CODE // width:
                 code = np.unique(code, return_inverse=True)[1].ravel()
             code = code * width + column + 1
         _, first, of = np.unique(code, return_index=True, return_inverse=True)
-        return cls(of.ravel(), levels[first], kind[first], frequent[first])
+        return cls(of.ravel(), levels[first], kind[first], frequent[first], less[first])
 
     def sums(self, weight: np.ndarray) -> np.ndarray:
         """The weights of the pairs of each profile, [profiles]."""

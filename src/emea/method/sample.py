@@ -18,11 +18,14 @@ from emea.evidence.words import words_of
 from emea.kernels.ranges import distinct
 from emea.kernels.segments import segment_top
 from emea.method.competition import Competition
-from emea.method.mixture import Pairs, Sample
+from emea.method.copies import copies
+from emea.method.mixture import Sample
+from emea.method.profiles import Pairs
 from emea.method.support import Support
 
 BEST, LEAST = 10, 1e-3  # pairs of an entity that the loop believes most, and at least so much, are judged
 TIED = 32  # pairs of an entity by words up to which ties for the last place are judged: more say nothing of any
+FEWEST = 10  # pairs to start from, below which those count whose kinds do not fit
 SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
 MOST_WITHIN = 400_000  # pairs of a graph that share rare values or words and are compared: a sample if there are more
@@ -64,6 +67,9 @@ def consider(
     belief[np.searchsorted(key, own[judged])] = confident[judged]
     certain = np.concatenate([every[linked], there[sole]])
     start = np.isin(key, keys_of(np.concatenate([certain[fits(certain)], single, seeds]), width))
+    if start.sum() < FEWEST:  # which does not tell which attributes correspond, and without these chance is not seen
+        single = alone(first.values, second.values, lambda pairs: np.ones(len(pairs), dtype=bool))
+        start |= np.isin(key, keys_of(np.concatenate([certain, single]), width))
     return Asked(pairs, belief, start, _decisions(pairs, given, competition))
 
 
@@ -79,7 +85,7 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
     drawn = RANDOM_PAIRS if all(map(len, own)) else 0
     at_random = np.stack([draw.choice(side, drawn) if drawn else side[:0] for side in own], 1)
     at_random = at_random[~np.isin(keys_of(at_random, width), keys_of(pairs, width))]
-    levels, frequent = comparison.levels(pairs, fields)
+    levels, frequent, _ = comparison.levels(pairs, fields)
     within = _joint(
         [
             _within(side, fields.within(place), draw, mates, place * len(first.linkable))
@@ -95,6 +101,7 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
             pairs + np.array([0, len(first.linkable)]),
             levels,
             frequent,
+            np.zeros(len(pairs)),
             first.kind[pairs[:, 0]] + 1,
             np.ones(len(pairs)),
         ),
@@ -163,7 +170,7 @@ def _within(side: Description, fields: Fields, draw: np.random.Generator, mates:
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = distinct(np.concatenate([near[near[:, 0] < near[:, 1]], close(side.position, side.position)[0]]))
-    near = near[~_rivals(side, mates, near)]
+    near = near[~(copies(side, near) | _rivals(side, mates, near))]
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
     other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
     rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
@@ -171,9 +178,9 @@ def _within(side: Description, fields: Fields, draw: np.random.Generator, mates:
     near = near if each == 1 else near[np.sort(draw.choice(len(near), MOST_WITHIN, replace=False))]
     weight = np.concatenate([np.full(len(near), each), np.full(len(other), rest / max(1, len(other)))])
     pairs = np.concatenate([near, other])
-    levels, frequent = Comparison(side, side).levels(pairs, fields)
+    levels, frequent, less = Comparison(side, side).levels(pairs, fields)
     kind = side.kind[pairs[:, 0]] + 1
-    return Pairs(pairs + before, levels, frequent, mates[kind] if before else kind, weight)
+    return Pairs(pairs + before, levels, frequent, less, mates[kind] if before else kind, weight)
 
 
 def _rivals(side: Description, mates: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -194,5 +201,5 @@ def _alike(first: Description, second: Description, links: np.ndarray) -> np.nda
 
 def _joint(parts: list[Pairs]) -> Pairs:
     """The pairs of all parts."""
-    columns = zip(*((part.ends, part.levels, part.frequent, part.kind, part.weight) for part in parts), strict=True)
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
     return Pairs(*(np.concatenate(column) for column in columns))

@@ -14,8 +14,8 @@ from emea.analysis.judged_bars import JudgedBars
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.prepared import Prepared
 from emea.evidence.similarity import Similarity
+from emea.method.competition import competing
 from emea.method.grounds import IDENTITY, Grounds, Judged
-from emea.method.mixture import competing
 from emea.method.support import Linked, Support
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled

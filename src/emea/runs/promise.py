@@ -17,7 +17,8 @@ def doubt(outcome: Outcome) -> str | None:
     if absence is not None and absence.by_chance >= MUCH:
         return (
             f"{absence.by_chance:.0%} of what was found would be found between graphs that have nothing in common, "
-            "and confidence is lowered; known pairs (--seeds), or more columns that both have, would help"
+            "and confidence is lowered; known pairs (--seeds), or more columns that both have, would help, and "
+            "--cardinality if a graph has duplicates"
         )
     return broken_promise(outcome)
 

@@ -1,0 +1,41 @@
+"""Entities of one graph that are the same throughout: where chance would hardly make any, they are one thing twice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emea.evidence.descriptions import Description
+
+LEAST_ATTRIBUTES = 2  # in which copies have values: two people of one name need not be the same
+BEYOND = 10.0  # times as many pairs of such entities as chance would make, from which they are copies
+
+
+def copies(side: Description, pairs: np.ndarray) -> np.ndarray:
+    """Which pairs of entities of a graph have the same values of all attributes, [pairs] bool; none of them if
+    attributes that do not depend on each other would make about as many."""
+    values, own = side.values, np.flatnonzero(side.linkable)
+    draw, size = np.random.default_rng(0), len(side.linkable)
+    mark = draw.integers(1, 2**62, len(values.forms), dtype=np.uint64)
+    held: list[tuple[np.ndarray, np.ndarray]] = []  # of each attribute, the entities that have it, and their values
+    every, attributes = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.int64)
+    order = np.argsort(values.attribute, kind="stable")
+    bounds = np.searchsorted(values.attribute[order], np.arange(len(values.attributes) + 1))
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = order[first:last]
+        entity, index = np.unique(values.entity[rows], return_inverse=True)
+        total = np.zeros(len(entity), dtype=np.uint64)
+        np.add.at(total, index.ravel(), mark[values.value[rows]])
+        held.append((entity, total))
+        every[entity] += total * draw.integers(1, 2**62, dtype=np.uint64)
+        attributes[entity] += 1
+    one, other = pairs.T
+    same: np.ndarray = (every[one] == every[other]) & (attributes[one] >= LEAST_ATTRIBUTES)
+    if not same.any():
+        return same
+    likely = 1.0
+    for entity, total in held:
+        count = np.unique(total[side.linkable[entity]], return_counts=True)[1].astype(float)
+        count = np.append(count, len(own) - count.sum())
+        likely *= (count * (count - 1)).sum() / (len(own) * (len(own) - 1.0))
+    same &= bool(same.sum() > BEYOND * likely * len(own) * (len(own) - 1) / 2)
+    return same

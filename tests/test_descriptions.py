@@ -54,6 +54,16 @@ def test_vocabulary_blank_nodes_synonym_nodes_and_deprecated_terms_are_not_linke
     assert described(tmp_path, turtle, anonymous=True)[1].linkable.all()
 
 
+def test_an_event_without_a_name_describes_whom_it_happened_to_wherever_it_took_place(tmp_path: Path) -> None:
+    graph, found = described(
+        tmp_path,
+        """:ada :born [ :year 1815 ; :at :london ] . :london rdfs:label "London" .
+        :eve :birth :event . :event :year 1 ; :at :rome .""",
+    )
+    assert "n 1815" in values(found, number(graph, "ada"))
+    assert "n 1" not in values(found, number(graph, "eve")), "her birth has a name, and may be linked itself"
+
+
 def test_positions_are_recognised_by_name_and_range(tmp_path: Path) -> None:
     graph, found = described(tmp_path, ":a :lat 52.5 ; :long 13.4 ; :flat 3.0 . :b :lat 500 ; :long 2 .")
     assert found.position[number(graph, "a")].tolist() == [52.5, 13.4]

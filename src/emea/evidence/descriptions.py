@@ -88,13 +88,14 @@ def _deprecated(graph: Graph) -> np.ndarray:
 
 def _describing(graph: Graph, values: Values, numbers: dict[str, int]) -> np.ndarray:
     """The triple by which a node that only describes another is attached to it, [entities], −1 for other entities: a
-    node with values that one triple leads to and none but its type lead away from."""
+    node with values that one triple leads to and none but its type lead away from, unless it has no name: then it may
+    have further relations, as a birth has a place."""
     head, relation, tail = graph.triples.numpy().T
     size, is_type = len(graph.entities), relation == numbers.get(TYPE, -1)
     valued = np.zeros(size, dtype=bool)
     valued[values.entity] = True
     leading_away = np.bincount(head[~is_type], minlength=size)
-    single = (np.bincount(tail, minlength=size) == 1) & (leading_away == 0) & valued
+    single = (np.bincount(tail, minlength=size) == 1) & ((leading_away == 0) | unnamed(graph)) & valued
     attached = np.full(size, -1, dtype=np.int64)
     rows = np.flatnonzero(single[tail] & ~is_type & (head != tail))
     attached[tail[rows]] = rows

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 from emea.data import Graph
 from emea.kernels import segments
 from emea.kernels.bunches import Bunches
+from emea.kernels.devices import at_a_time
 from emea.kernels.greedy import greedy
 from emea.kernels.joins import Edges, expand, lookup
 from emea.kernels.messages import Pattern
@@ -413,3 +415,12 @@ def test_greedy_follows_a_chain_in_which_each_pair_rules_out_the_next() -> None:
     pair = torch.arange(2001)
     source, target, gain = (pair + 1) // 2, pair // 2, -pair.double() + 3000
     assert greedy(source, target, gain).tolist() == pair[::2].tolist()
+
+
+@pytest.mark.parametrize(("memory", "times"), [(6 * 2**30, 1), (24 * 2**30, 6), (139 * 2**30, 16)])
+def test_a_gpu_takes_more_at_a_time_if_it_has_the_memory(
+    monkeypatch: pytest.MonkeyPatch, memory: int, times: int
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=memory))
+    assert at_a_time(1000, torch.device("cuda")) == 1000 * times
+    assert at_a_time(1000, torch.device("cpu")) == 1000

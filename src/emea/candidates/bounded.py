@@ -13,8 +13,7 @@ from torch import Tensor
 from emea.candidates.kept import KeptEmbeddings
 from emea.candidates.marks import Holders, Marks
 from emea.engine import Engine, Kept, ranges
-from emea.kernels.devices import compiled
-from emea.kernels.limits import at_a_time
+from emea.kernels.devices import at_a_time, compiled
 from emea.kernels.lists import ROWS_A_CENTRE, Found, Scan, Visits, centres, nearest_lists, scan
 from emea.kernels.messages import Pattern, products
 from emea.kernels.segments import cuts

@@ -12,7 +12,8 @@ from torch import Tensor
 from emea.data import Embeddings, Task
 from emea.engine import LOCAL, Engine, Kept, ranges
 from emea.errors import PluginError
-from emea.kernels.limits import EMBEDDING_BLOCK, at_a_time
+from emea.kernels.devices import at_a_time
+from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.messages import Pattern, products
 
 PAIRS = 2**19  # whose cosines are computed at a time

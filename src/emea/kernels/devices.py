@@ -17,6 +17,8 @@ import psutil
 import torch
 from torch import Tensor
 
+from emea.kernels.limits import A_BLOCK, ON_A_GPU
+
 FUSED_ON = {"cuda"}
 SMALL = 2**21  # pairs of entities up to which a second thread does not pay
 LARGE_ARRAY = 2**22  # bytes
@@ -66,6 +68,13 @@ def threads_that_pay(pairs: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def at_a_time(block: int, device: torch.device) -> int:
+    """How much of a loop to process at a time, if a CPU, whose caches it should fit, takes `block`."""
+    if device.type != "cuda":
+        return block
+    return block * min(ON_A_GPU, max(1, int(torch.cuda.get_device_properties(device).total_memory // A_BLOCK)))
 
 
 def free_memory(device: torch.device) -> float:

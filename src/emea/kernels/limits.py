@@ -1,12 +1,5 @@
 """Tolerances, guards and block sizes, defined in one place."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import torch
-
 # Two numbers are tied if they differ by no more than this.
 TIED_SCORE = 1e-9  # computed the same way, in double precision
 TIED_SIMILARITY = 1e-6  # cosines, and sums of them
@@ -30,12 +23,7 @@ RANKED_ROWS = 2**23  # rows that are ranked within their segments
 MARGIN_BLOCK = 8192  # rows of the margin loss
 HARDEST_BLOCK = 1024  # rows of the loss over all entities
 BUNCH_BLOCK, LARGE_BUNCH_BLOCK = 1024, 2**18  # bunches: what fits in a CPU's cache, what keeps a GPU busy
-ON_A_GPU = 16  # times as much, where blocks need not fit a CPU's caches: each launch costs it time
+ON_A_GPU, A_BLOCK = 16, 2**32  # times as much at most on a GPU, whose launches cost time; and its bytes for each
 # Beyond these, compiled loops are used on a CPU: they take a second to load.
 MANY_ROWS = 2**19
 MANY_NUMBERS = 2**24
-
-
-def at_a_time(block: int, device: torch.device) -> int:
-    """How much of a loop to process at a time on a device, if a CPU takes `block`."""
-    return block if device.type == "cpu" else ON_A_GPU * block

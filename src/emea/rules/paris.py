@@ -17,8 +17,9 @@ from torch import Tensor
 from emea.contracts import Ground, Grounded, PluginSettings, TwoSidedRule
 from emea.data import Counterparts, Embeddings, Links, Task
 from emea.engine import Distributed, Kept, Work
+from emea.kernels.devices import at_a_time
 from emea.kernels.joins import BySource, Edges, lookup
-from emea.kernels.limits import EDGE_BLOCK, at_a_time
+from emea.kernels.limits import EDGE_BLOCK
 from emea.kernels.segments import cuts, segment_choice, segment_sum
 from emea.rules._subrelations import Subrelations, log_unlikely
 from emea.rules._supports import Evidence, Sides, Support, factors_of_pairs, support_of

@@ -146,8 +146,8 @@ def _repeating(ids: pa.Array, key: str) -> str:
     one = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
     if len(counts) < IDENTIFYING * len(ids):
         return (
-            f"found {len(counts):,} values in the {len(ids):,} rows of the column '{key}', expected one that identifies "
-            f"rows (--id-column): all rows with '{one}' are taken for one entity"
+            f"found {len(counts):,} values in the {len(ids):,} rows of the column '{key}', expected one that "
+            f"identifies rows (--id-column): all rows with '{one}' are taken for one entity"
         )
     repeated = len(ids) - len(counts)
     return f"{repeated:,} rows repeat a '{key}', such as '{one}'; rows with the same one are one entity"

@@ -216,7 +216,7 @@ def test_a_task_is_compared_as_the_command_does(tmp_path: Path, monkeypatch: pyt
     assert result.settings.evidence.kind == "all"
 
 
-def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_say(tmp_path: Path) -> None:
+def test_a_benchmark_is_compared_by_its_structure_and_settings_change_only_what_they_name(tmp_path: Path) -> None:
     task, _ = emea.read_example("world")
     assert task.benchmark
     assert task.swap().benchmark
@@ -226,9 +226,14 @@ def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_sa
     benchmark, _ = emea.read_benchmark(tmp_path, ratio=1.0)
     assert benchmark.benchmark
     assert emea.align(benchmark).settings.resolved() == emea.Settings().resolved()
-    assert not emea.read(OURS, THEIRS).benchmark
+    assert emea.align(benchmark, emea.Settings(seed=1)).settings.evidence.kind == "structure"
+    tables = emea.read(OURS, THEIRS)
+    assert not tables.benchmark
+    seeded = emea.align(tables, emea.Settings(seed=1, evidence={"tolerance": 0.01}))  # type: ignore[arg-type]
+    assert len(seeded) == len(RIGHT)
+    assert (seeded.settings.evidence.kind, seeded.settings.evidence.tolerance) == ("all", 0.01)
     with pytest.raises(emea.InputError, match="structure alone needs some"):
-        emea.align(emea.read(OURS, THEIRS), emea.Settings())
+        emea.align(tables, emea.Settings(evidence={"kind": "structure"}))  # type: ignore[arg-type]
 
 
 def test_what_a_result_says_of_itself(result: emea.Result) -> None:

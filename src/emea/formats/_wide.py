@@ -100,7 +100,8 @@ def rows_graph(
     several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
     graph = _assembled(parts, several=several)
-    return replace(graph, notes=tuple(notes))
+    columns = dict.fromkeys(column for sheet in sheets for column in sheet.columns)
+    return replace(graph, notes=tuple(notes), columns=tuple(columns))
 
 
 def _sheet(

@@ -269,6 +269,28 @@ def test_a_result_is_saved_as_a_run(result: emea.Result, tmp_path: Path) -> None
         result.save(tmp_path / "truth.tsv")
 
 
+def test_a_saved_result_is_loaded_again(result: emea.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "run")
+    again = emea.load(tmp_path / "run")
+    assert again.settings.resolved() == result.settings.resolved()
+    old, new = (side.links(labels=True).sort_by("source") for side in (result, again))
+    for name in ("source", "target", "source_label", "target_label"):
+        assert new[name].to_pylist() == old[name].to_pylist()
+    assert new["confidence"].to_pylist() == pytest.approx(old["confidence"].to_pylist(), abs=1e-6)
+    best = {row["source"]: row["target"] for row in again.candidates().to_pylist() if row["rank"] == 1}
+    assert {(str(source), target) for source, target in RIGHT} <= {*best.items()}
+    why, before = (side.explain("11") for side in (again, result))
+    assert why.confidence == pytest.approx(before.confidence)
+    assert any("cannot be read again" in note for note in why.notes)  # what was in memory only
+    assert f"SavedResult({len(result)} links in " in repr(again)
+    assert "<table" in again._repr_html_()
+    with pytest.raises(emea.InputError, match="is not a run folder"):
+        emea.load(tmp_path)
+    (tmp_path / "run" / "alignment.tsv").unlink()
+    with pytest.raises(emea.InputError, match="expected a finished run"):
+        emea.load(tmp_path / "run")
+
+
 def test_a_task_is_profiled() -> None:
     found = emea.profile(emea.read(OURS, THEIRS))
     assert found["source"]["entities"] == 8

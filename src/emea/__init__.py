@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from emea.formats import read, read_benchmark, read_decisions, read_graph, read_reference
     from emea.formats._frames import graph
     from emea.method.rounds import Fitting, Round, Step
-    from emea.result import Result
+    from emea.result import Result, SavedResult, load
 
 __version__ = "0.2.0"
 
@@ -38,7 +38,7 @@ _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
     "Measures": "emea.analysis.measures",
     "Reading": "emea.contracts",
-    "Result": "emea.result",
+    **dict.fromkeys(("Result", "SavedResult", "load"), "emea.result"),
     "graph": "emea.formats._frames",
     "read_example": "emea.examples",
 }
@@ -54,6 +54,7 @@ __all__ = [
     "Reference",
     "Result",
     "Round",
+    "SavedResult",
     "Settings",
     "SettingsError",
     "Task",
@@ -61,6 +62,7 @@ __all__ = [
     "evaluate",
     "graph",
     "link",
+    "load",
     "profile",
     "read",
     "read_benchmark",

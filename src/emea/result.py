@@ -52,7 +52,7 @@ class _Linked(ABC):
 
     def __len__(self) -> int:
         """How many links were found."""
-        return self.links().num_rows
+        return len(self.links()["source"])
 
     def to_arrow(self) -> pa.Table:
         """The links by name as an Arrow table."""

@@ -218,7 +218,7 @@ def _by_attribute(graph: Graph, ids: np.ndarray) -> dict[str, pa.Array]:
     attribute, entity = (distinct[name].to_numpy() for name in ("attribute", "entity"))
     values = distinct["value"].combine_chunks() if distinct.num_rows else pa.array([], pa.large_string())
     bounds = np.searchsorted(attribute, np.arange(len(names) + 1))
-    found = {}
+    found: dict[str, pa.Array] = {}
     for name, start, end in zip(names, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         holders, first = np.unique(entity[start:end], return_index=True)
         lists = pa.ListArray.from_arrays(np.append(first, end - start).astype(np.int32), values[start:end])

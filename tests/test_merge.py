@@ -136,28 +136,39 @@ def test_a_table_has_both_side_by_side(run: Path) -> None:
     assert done.exit_code == 0, done.output
     header, *rows = csv.reader(io.StringIO(out.read_text()))
     assert header[:3] == ["source", "target", "confidence"]
-    assert set(header[3:]) == {
-        "source.knows", "target.knows",
-        "target.age", "source.name", "target.http://v/name", "target.http://w/name", "source.size", "target.size",
-    }  # fmt: skip
+    assert header[3:] == [
+        "source_knows", "source_name", "source_part_size",
+        "target_age", "target_http://v/name", "target_http://w/name", "target_knows", "target_part_size",
+    ]  # fmt: skip
     table = [dict(zip(header, row, strict=True)) for row in rows]
     assert [(row["source"], row["target"], row["confidence"]) for row in table[:2]] == [
         ("http://a/1", "http://b/1", "0.9"), ("http://a/2", "http://b/2", "0.75"),
     ]  # fmt: skip
-    assert table[0]["source.name"] == "Eins | One"
-    assert table[0]["target.http://w/name"] == "Uno"
-    assert table[1]["source.name"] == ""
-    assert [row["source.knows"] for row in table[:2]] == ["http://a/2", "http://a/3"]
+    assert table[0]["source_name"] == "Eins | One"
+    assert table[0]["target_http://w/name"] == "Uno"
+    assert table[1]["source_name"] == ""
+    assert [row["source_part_size"] for row in table[:3]] == ["", "3", ""]
+    assert [row["source_knows"] for row in table[:2]] == ["http://a/2", "http://a/3"]
     alone = [(row["source"], row["target"]) for row in table[2:]]
-    assert alone == [
-        ("_:n", ""), ("http://a/3", ""), ("http://both", ""), ("", "_:n"), ("", "http://b/4"), ("", "http://both"),
-    ]  # fmt: skip
-    assert table[6]["target.age"] == "7"
+    assert alone == [("http://a/3", ""), ("http://both", ""), ("", "http://b/4"), ("", "http://both")]
+    assert "2 other sources and 2 other targets" in done.output
+    assert table[4]["target_age"] == "7"
     assert all(row["confidence"] == "" for row in table[2:])
     merge(run, run.parent / "table.parquet")
     columns = pq.read_table(run.parent / "table.parquet")
     assert columns.column_names == header
-    assert [value or "" for value in columns["source.name"].to_pylist()] == [row["source.name"] for row in table]
+    assert [value or "" for value in columns["source_name"].to_pylist()] == [row["source_name"] for row in table]
+
+
+def test_a_table_of_tables_has_their_columns_as_they_are_called_and_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,payment_terms,name,EUR/h\n1,30d,Ann,5\n2,60d,Bob,6\n")
+    (tmp_path / "b.csv").write_text("id,zip,name,city\n7,10115,Ann,Berlin\n8,20095,Cem,Hamburg\n")
+    run = finished_run(tmp_path, [("1", "7", 0.9)], source=str(tmp_path / "a.csv"), target=str(tmp_path / "b.csv"))
+    merge(run, tmp_path / "table.csv")
+    header, first, *_ = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
+    own, other = ["source_payment_terms", "source_name", "source_EUR/h"], ["target_zip", "target_name", "target_city"]
+    assert header == ["source", "target", "confidence", *own, *other]
+    assert first == ["1", "7", "0.9", "30d", "Ann", "5", "10115", "Ann", "Berlin"]
 
 
 def test_seeds_are_links_and_names_need_not_be_iris_in_a_table(tmp_path: Path) -> None:
@@ -171,7 +182,7 @@ def test_seeds_are_links_and_names_need_not_be_iris_in_a_table(tmp_path: Path) -
     run = finished_run(tmp_path, [("a1", "b1", 0.8)], **paths)
     merge(run, tmp_path / "table.csv")
     header, *rows = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
-    assert header == ["source", "target", "confidence", "source.name", "target.name"]
+    assert header == ["source", "target", "confidence", "source_name", "target_name"]
     assert rows == [
         ["a1", "b1", "0.8", "number 1, a", "number 1, b"],
         ["a2", "b2", "1", "number 2, a", "number 2, b"],
@@ -203,4 +214,4 @@ def test_a_table_names_what_rows_refer_to(tmp_path: Path) -> None:
     merge(run, tmp_path / "table.csv")
     header, first, *_ = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
     found = dict(zip(header, first, strict=True))
-    assert (found["source.country"], found["target.country"]) == ("Germany", "Deutschland")
+    assert (found["source_country"], found["target_country"]) == ("Germany", "Deutschland")

@@ -216,7 +216,7 @@ def test_a_task_is_compared_as_the_command_does(tmp_path: Path, monkeypatch: pyt
     assert result.settings.evidence.kind == "all"
 
 
-def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_say(tmp_path: Path) -> None:
+def test_a_benchmark_is_compared_by_its_structure_and_settings_change_only_what_they_name(tmp_path: Path) -> None:
     task, _ = emea.read_example("world")
     assert task.benchmark
     assert task.swap().benchmark
@@ -226,9 +226,14 @@ def test_a_benchmark_is_compared_by_its_structure_and_settings_mean_what_they_sa
     benchmark, _ = emea.read_benchmark(tmp_path, ratio=1.0)
     assert benchmark.benchmark
     assert emea.align(benchmark).settings.resolved() == emea.Settings().resolved()
-    assert not emea.read(OURS, THEIRS).benchmark
+    assert emea.align(benchmark, emea.Settings(seed=1)).settings.evidence.kind == "structure"
+    tables = emea.read(OURS, THEIRS)
+    assert not tables.benchmark
+    seeded = emea.align(tables, emea.Settings(seed=1, evidence={"tolerance": 0.01}))  # type: ignore[arg-type]
+    assert len(seeded) == len(RIGHT)
+    assert (seeded.settings.evidence.kind, seeded.settings.evidence.tolerance) == ("all", 0.01)
     with pytest.raises(emea.InputError, match="structure alone needs some"):
-        emea.align(emea.read(OURS, THEIRS), emea.Settings())
+        emea.align(tables, emea.Settings(evidence={"kind": "structure"}))  # type: ignore[arg-type]
 
 
 def test_what_a_result_says_of_itself(result: emea.Result) -> None:
@@ -262,6 +267,28 @@ def test_a_result_is_saved_as_a_run(result: emea.Result, tmp_path: Path) -> None
     assert not {"metrics.json", "report.html"} & {path.name for path in folder.iterdir()}
     with pytest.raises(emea.InputError, match="cannot be created"):
         result.save(tmp_path / "truth.tsv")
+
+
+def test_a_saved_result_is_loaded_again(result: emea.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "run")
+    again = emea.load(tmp_path / "run")
+    assert again.settings.resolved() == result.settings.resolved()
+    old, new = (side.links(labels=True).sort_by("source") for side in (result, again))
+    for name in ("source", "target", "source_label", "target_label"):
+        assert new[name].to_pylist() == old[name].to_pylist()
+    assert new["confidence"].to_pylist() == pytest.approx(old["confidence"].to_pylist(), abs=1e-6)
+    best = {row["source"]: row["target"] for row in again.candidates().to_pylist() if row["rank"] == 1}
+    assert {(str(source), target) for source, target in RIGHT} <= {*best.items()}
+    why, before = (side.explain("11") for side in (again, result))
+    assert why.confidence == pytest.approx(before.confidence)
+    assert any("cannot be read again" in note for note in why.notes)  # what was in memory only
+    assert f"SavedResult({len(result)} links in " in repr(again)
+    assert "<table" in again._repr_html_()
+    with pytest.raises(emea.InputError, match="is not a run folder"):
+        emea.load(tmp_path)
+    (tmp_path / "run" / "alignment.tsv").unlink()
+    with pytest.raises(emea.InputError, match="expected a finished run"):
+        emea.load(tmp_path / "run")
 
 
 def test_a_task_is_profiled() -> None:

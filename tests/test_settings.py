@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from emea.cli import app
 from emea.encoders.rrea import RREASettings
-from emea.errors import SettingsError
+from emea.errors import SETTINGS, SettingsError
 from emea.presets import PRESETS
 from emea.runs.inputs import Inputs
 from emea.settings import Settings, load, read_config
@@ -50,6 +50,8 @@ def test_presets_are_valid(name: str) -> None:
     ("assignment", "message"),
     [
         ("em.roundz=5", "unknown setting em.roundz; known here are .*did you mean rounds"),
+        ("matching.min_confidence=0.8", r"unknown setting matching.min_confidence; .*did you mean matching.minimum\?$"),
+        ("em.target_precision=0.9", r"unknown setting em.target_precision; .*did you mean matching.precision\?$"),
         ("emm.rounds=5", "unknown setting emm; .*did you mean em"),
         ("em.rounds=-1", "setting em.rounds: found -1; .*greater than or equal to 0"),
         ("em.rounds=many", "setting em.rounds: found 'many'"),
@@ -224,3 +226,11 @@ def test_settings_of_version_0_1_0_still_load(tmp_path: Path) -> None:
 def test_a_plug_in_of_a_thousand_dots_is_refused() -> None:
     with pytest.raises(SettingsError, match="cannot be imported"):
         load(assignments=[f"em.rules=['{'a.' * 1000}b']"])
+
+
+def test_the_setting_named_for_an_option_is_one_and_the_option_is_known() -> None:
+    options = " ".join(CliRunner().invoke(app, ["align", "--help"], env={"COLUMNS": "300"}).output.split())
+    for option, setting in SETTINGS.items():
+        stage, name = setting.split(".")
+        assert name in type(getattr(Settings(), stage)).model_fields
+        assert f"--{option.replace('_', '-')} " in options

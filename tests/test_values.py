@@ -268,7 +268,7 @@ def test_without_seeds_and_shared_values_nothing_is_tried() -> None:
     with pytest.raises(InputError, match="share no value"):
         emea.align(given, load(assignments=["evidence.kind=all"]))
     with pytest.raises(InputError, match="no known pairs"):
-        emea.align(given, load())
+        emea.align(given, load(assignments=["evidence.kind=structure"]))
 
 
 def test_structure_alone_does_not_look_at_literals() -> None:
@@ -278,8 +278,9 @@ def test_structure_alone_does_not_look_at_literals() -> None:
         *(Graph.build(side.entities, side.relations, side.triples) for side in (given.source, given.target)),
         seeds=seeded.seeds,
     )
-    small = load(assignments=["encoders.propagation.dimension=16", "encoders.propagation.paths=16", "em.rounds=1"])
-    first, second = (emea.align(each, small).alignment for each in (seeded, bare))
+    small = ["encoders.propagation.dimension=16", "encoders.propagation.paths=16", "em.rounds=1"]
+    structure = load(assignments=["evidence.kind=structure", *small])
+    first, second = (emea.align(each, structure).alignment for each in (seeded, bare))
     assert torch.equal(first.source, second.source)
     assert torch.equal(first.target, second.target)
     assert torch.equal(first.confidence, second.confidence)

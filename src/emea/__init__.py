@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from emea.formats import read, read_benchmark, read_decisions, read_graph, read_reference
     from emea.formats._frames import graph
     from emea.method.rounds import Fitting, Round, Step
-    from emea.result import Result
+    from emea.result import Result, SavedResult, load
 
 __version__ = "0.2.0"
 
@@ -38,7 +38,7 @@ _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
     "Measures": "emea.analysis.measures",
     "Reading": "emea.contracts",
-    "Result": "emea.result",
+    **dict.fromkeys(("Result", "SavedResult", "load"), "emea.result"),
     "graph": "emea.formats._frames",
     "read_example": "emea.examples",
 }
@@ -54,6 +54,7 @@ __all__ = [
     "Reference",
     "Result",
     "Round",
+    "SavedResult",
     "Settings",
     "SettingsError",
     "Task",
@@ -61,6 +62,7 @@ __all__ = [
     "evaluate",
     "graph",
     "link",
+    "load",
     "profile",
     "read",
     "read_benchmark",
@@ -110,8 +112,8 @@ def align(
     watch: Callable[[Fitting], None] | None = None,
 ) -> Result:
     """Link the two graphs of a task by the method named in the settings. `observe` is called with each round as it
-    ends, `watch` now and then within a long fit. Without settings, values count as they do for the command: those of a
-    benchmark do not, others do."""
+    ends, `watch` now and then within a long fit. Unless the settings name `evidence.kind`, values count as they do for
+    the command: those of a benchmark do not, others do."""
     return _aligned(task, settings, observe, watch)
 
 
@@ -218,14 +220,17 @@ def _aligned(
 
 
 def _chosen(task: object, settings: object) -> Settings:
-    """The settings, or the usual ones for the task; anything else is refused."""
+    """The settings, with what is usual for the task where they do not say what counts; anything else is refused."""
     from emea.formats import require_task
     from emea.runs.inputs import usual_evidence
 
     benchmark = require_task(task).benchmark
     if settings is None:
-        return Settings(evidence={"kind": usual_evidence(benchmark=benchmark)})
+        settings = Settings()
     if not isinstance(settings, Settings):
         hint = f"; for the preset: emea.settings.load({settings!r})" if isinstance(settings, str) else ""
         raise SettingsError(f"found {shown(settings)}, expected settings, such as emea.Settings(seed=1){hint}")
-    return settings
+    if "kind" in settings.evidence.model_fields_set:
+        return settings
+    evidence = settings.evidence.model_copy(update={"kind": usual_evidence(benchmark=benchmark)})
+    return settings.model_copy(update={"evidence": evidence})

@@ -35,6 +35,7 @@ class Graph:
     repeated: int = 0  # duplicate triples that were dropped
     selected: Tensor | None = None  # [entities] bool: those that may be linked; if unset all
     notes: tuple[str, ...] = ()  # what its reader has to say, a sentence each
+    columns: tuple[str, ...] = ()  # those of the tables it was read from, in their order
 
     @classmethod
     def build(

@@ -16,16 +16,24 @@ OPTION = re.compile(
     r"--([a-z-]+)(?: (FILE|rows|triples|[a-z]+-to-[a-z]+|[a-z_.]+=\S+|[0-9.]*[0-9]))?"
 )  # with its value
 READING = {"graph", "table", "id_column", "context", "query", "type", "exclude_type", "namespace", "entities"}
+SETTINGS = {  # the setting that an option sets
+    "cardinality": "matching.cardinality",
+    "encoder": "em.encoder",
+    "engine_gpus": "engine.gpus",
+    "local_names": "evidence.local_names",
+    "min_confidence": "matching.minimum",
+    "shared_iris": "evidence.shared_iris",
+    "target_precision": "matching.precision",
+}
 PYTHON = {  # how a program says what an option says, unless the function has a parameter of that name
-    "cardinality": "the setting matching.cardinality",
     "data": "emea.read_benchmark",
     "decisions": "emea.read_decisions",
     "fold": "emea.read_benchmark(…, fold=…)",
     "lenient": "emea.Reading(lenient=True)",
-    "local_names": "the setting evidence.local_names",
     "ratio": "emea.read_benchmark(…, ratio=…)",
     "seeds": "emea.read(…, seeds=…)",
     "set": "the setting",
+    **{name: f"the setting {setting}" for name, setting in SETTINGS.items()},
     **{name: f"emea.Reading({name}=…)" for name in READING},
 }
 
@@ -74,7 +82,7 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> Set
     for part in path[:-1]:
         model = model.model_fields[part].annotation  # type: ignore[assignment]
     known = list(model.model_fields)
-    close = get_close_matches(path[-1], known, 1)
+    close = [SETTINGS[path[-1]]] if path[-1] in SETTINGS else get_close_matches(path[-1], known, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return SettingsError(f"unknown setting {name}; known here are {', '.join(known)}{hint}")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,105 @@ class ShownExplanation(Explanation):
         return None if widget is None else widget._repr_mimebundle_(**kinds)
 
 
+class _Linked(ABC):
+    """What can be asked of links, in memory or on disk."""
+
+    @abstractmethod
+    def links(self, *, labels: bool = False) -> pa.Table:
+        """The links by name: source, target, confidence, similarity and, if asked for, the labels of both; the surest
+        first."""
+
+    @abstractmethod
+    def _explainer(self, language: str) -> Explainer: ...
+
+    def __len__(self) -> int:
+        """How many links were found."""
+        return len(self.links()["source"])
+
+    def to_arrow(self) -> pa.Table:
+        """The links by name as an Arrow table."""
+        return self.links()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The links by name as a data frame (needs pandas)."""
+        return self.links().to_pandas()
+
+    def explain(
+        self, source: str, target: str | None = None, *, language: str = "", fewest: bool = False
+    ) -> ShownExplanation:
+        """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
+        `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
+        carry the link, too."""
+        return ShownExplanation(**vars(self._explainer(language).explain(source, target, fewest=fewest)))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the ten surest links, and how sure all are."""
+        from emea.report.notebook import shown
+
+        return shown(repr(self), self.links(labels=True))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class SavedResult(_Linked):
+    """A finished run as its folder keeps it; links are explained in full where its inputs can be read again."""
+
+    folder: Path
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the run was made with."""
+        from emea.settings import Settings, read_config
+
+        return Settings(**read_config(self.folder / "settings.toml"))
+
+    def links(self, *, labels: bool = False) -> pa.Table:
+        """The links by name, as the run wrote them: source, target, confidence, similarity and, if asked for, the
+        labels of both; the surest first."""
+        import pyarrow.compute as pc
+
+        from emea.report.reading import FinishedRun
+
+        names = ("source_label", "target_label") if labels else ()
+        found = FinishedRun.read(self.folder).links.select(["source", "target", "confidence", "similarity", *names])
+        for name in names:
+            label = pc.if_else(pc.equal(found[name], ""), None, found[name])
+            found = found.set_column(found.column_names.index(name), name, label)
+        return found.sort_by([("confidence", "descending"), ("source", "ascending")])
+
+    def candidates(self) -> pa.Table:
+        """The most probable counterparts of each source: source, rank, target, similarity, probability."""
+        from emea.runs.folder import written_table
+        from emea.runs.results import CANDIDATE_SCHEMA
+        from emea.runs.tables import read_whole
+
+        return read_whole(
+            written_table(self.folder, "candidates"), {field.name: field.type for field in CANDIDATE_SCHEMA}
+        )
+
+    @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
+    def _explainer(self, language: str) -> Explainer:
+        from emea.runs.explaining import Explainer
+
+        return Explainer.open(self.folder, _languages(language))
+
+    def __repr__(self) -> str:
+        return f"SavedResult({len(self):,} links in {self.folder})"
+
+
+def load(folder: str | Path) -> SavedResult:
+    """A finished run again, from the folder that `emea align` or `Result.save` wrote."""
+    from emea.report.reading import check_finished
+
+    check_finished(Path(folder))
+    return SavedResult(Path(folder))
+
+
+def _languages(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(_Linked):
     """The links found between two graphs, and the beliefs behind them."""
 
     outcome: Outcome
@@ -92,27 +190,11 @@ class Result:
             columns["target_label"] = labels_of(task.target, found.target.cpu().numpy())
         return pa.table(columns).sort_by([("confidence", "descending"), ("source", "ascending")])
 
-    def to_arrow(self) -> pa.Table:
-        """The links by name as an Arrow table."""
-        return self.links()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The links by name as a data frame (needs pandas)."""
-        return self.links().to_pandas()
-
-    def explain(
-        self, source: str, target: str | None = None, *, language: str = "", fewest: bool = False
-    ) -> ShownExplanation:
-        """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
-        `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
-        carry the link, too."""
-        return ShownExplanation(**vars(self._explainer(language).explain(source, target, fewest=fewest)))
-
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
 
-        return Explainer.of(self.outcome, [each.strip() for each in language.split(",") if each.strip()])
+        return Explainer.of(self.outcome, _languages(language))
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run
@@ -173,9 +255,3 @@ class Result:
 
             webbrowser.open(serving.address)
         return serving
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the ten surest links, and how sure all are."""
-        from emea.report.notebook import shown
-
-        return shown(repr(self), self.links(labels=True))

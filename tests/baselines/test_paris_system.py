@@ -576,7 +576,7 @@ def test_seeds_count_beside_values() -> None:
 def test_without_seeds_and_values_nothing_is_tried() -> None:
     task, _ = people(10)
     with pytest.raises(InputError, match="no known pairs"):
-        settle(task)
+        settle(task, "evidence.kind=structure")
     bare = replace(task, target=Graph.build(task.target.entities, ["near"], task.target.triples))
     with pytest.raises(InputError, match="share no value"):
         settle(bare, "evidence.kind=all")

@@ -11,6 +11,7 @@ import emea
 from emea.data import Alignment, Task
 from emea.formats import read_pairs
 from emea.formats._equality import stated_by_name
+from emea.formats._writing import alignment_table
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 
@@ -20,7 +21,7 @@ GRAPH = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix : <http://SIDE.example/> .
 :class a owl:Class . :schema a rdfs:Class . :concept a skos:Concept . :both a skos:Concept, owl:Class .
-:relation a owl:ObjectProperty . :thing a :class . :bare rdfs:label "bare" ; :knows :thing .
+:relation a owl:ObjectProperty . :thing a :class, :used . :bare rdfs:label "bare" ; :knows :thing .
 """
 EXPECTED = {
     "bare": "owl:sameAs",
@@ -30,6 +31,7 @@ EXPECTED = {
     "relation": "owl:equivalentProperty",
     "schema": "owl:equivalentClass",
     "thing": "owl:sameAs",
+    "used": "owl:equivalentClass",
 }
 
 
@@ -52,6 +54,13 @@ def last(name: str) -> str:
     return name.rpartition("/")[2].rpartition(":")[2].strip("<>")
 
 
+def test_a_class_that_is_only_used_is_shown_as_one(linked: tuple[Alignment, Task]) -> None:
+    rows = {row["source"].rpartition("/")[2]: row for row in alignment_table(*linked).to_pylist()}
+    assert [rows["used"][name] for name in ("source_label", "target_label", "source_type")] == ["used", "used", "Class"]
+    assert [rows["thing"][name] for name in ("source_label", "source_type")] == [None, "class|used"]
+    assert rows["relation"]["source_label"] is None
+
+
 def test_sssom_says_which_kind_of_equality_holds(linked: tuple[Alignment, Task], tmp_path: Path) -> None:
     SSSOM().write_alignment(*linked, tmp_path / "links.sssom.tsv")
     lines = (tmp_path / "links.sssom.tsv").read_text(encoding="utf-8").splitlines()
@@ -69,7 +78,7 @@ def test_rdf_says_the_same_and_is_read_back(linked: tuple[Alignment, Task], tmp_
     RDF().write_alignment(alignment, task, path)
     text = path.read_text(encoding="utf-8")
     assert text.count("core#exactMatch>") == 2
-    assert text.count("owl#equivalentClass>") == 2
+    assert text.count("owl#equivalentClass>") == 3
     assert text.count("owl#equivalentProperty>") == 1
     assert text.count("owl#sameAs>") == 3
     assert RDF().holds_pairs(path)
@@ -78,7 +87,7 @@ def test_rdf_says_the_same_and_is_read_back(linked: tuple[Alignment, Task], tmp_
     one_to_one = tmp_path / "some.nt"
     one_to_one.write_text("".join(line for line in text.splitlines(keepends=True) if "sameAs" not in line), "utf-8")
     if suffix == "nt":
-        assert len(read_pairs(one_to_one, task.source, task.target)) == 5
+        assert len(read_pairs(one_to_one, task.source, task.target)) == 6
 
 
 def test_who_is_in_no_graph_is_the_same(linked: tuple[Alignment, Task]) -> None:

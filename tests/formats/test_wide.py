@@ -114,6 +114,13 @@ def test_rows_with_one_id_are_one_entity_and_rows_without_are_skipped(tmp_path: 
     assert any("1 rows without 'id' are skipped" in note for note in graph.notes)
 
 
+def test_a_column_of_few_values_is_said_not_to_identify_rows(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,name,land\n1,Ann,x\n2,Bob,x\n3,Cem,x\n4,Dan,y\n5,Eva,y\n")
+    expected = r"found 2 values in the 5 rows of the column 'land', expected one that identifies rows \(--id-column\): "
+    with pytest.warns(InputWarning, match=f"{expected}all rows with 'x' are taken for one entity$"):
+        assert len(read_graph(path, Reading(id_column="land")).entities) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -57,13 +57,13 @@ def evaluate(  # noqa: PLR0917 - one parameter for each option
     from emea.runs.finished import evaluate_run
 
     measures = evaluate_run(folder, reference, complete=complete)
-    if plot is not None:
-        save_plot(reliability_plot(measures), plot)
     if as_json:
         typer.echo(json.dumps(measures.to_dict(), indent=2))
     else:
         show_measures(measures, everything=everything)
-        if plot is not None:
+    if plot is not None:
+        save_plot(reliability_plot(measures), plot)
+        if not as_json:
             say(f"plotted in {plot}")
 
 

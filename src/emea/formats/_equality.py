@@ -15,7 +15,7 @@ from emea.formats._selection import TERMS, expanded, held_types
 SAME = "owl:sameAs"
 STATED = {  # by the types of both; owl:sameAs would make one individual of two concepts or classes
     "skos:exactMatch": TERMS["concepts"],
-    "owl:equivalentClass": TERMS["classes"],
+    "owl:equivalentClass": TERMS["classes"],  # or used as a type, whether the graph declares it a class or not
     "owl:equivalentProperty": ("owl:ObjectProperty", "owl:DatatypeProperty", "owl:AnnotationProperty", "rdf:Property"),
 }
 
@@ -53,11 +53,18 @@ def may_differ(types: Iterable[str]) -> bool:
     return not {last_part(expanded(each)) for known in STATED.values() for each in known}.isdisjoint(types)
 
 
+def used_as_types(graph: Graph) -> np.ndarray:
+    """Which entities are the type of others, and so are classes, [entities] bool."""
+    found = np.zeros(len(graph.entities), dtype=bool)
+    found[held_types(graph)[:, 1]] = True
+    return found
+
+
 def _of(graph: Graph, types: tuple[str, ...]) -> np.ndarray:
     """Which entities have one of these types, [entities] bool."""
     held = held_types(graph)
     wanted = pa.array([expanded(each) for each in types], pa.large_string())
     fits = pc.is_in(graph.entities.take(pa.array(held[:, 1])), wanted).to_numpy(zero_copy_only=False)
-    found = np.zeros(len(graph.entities), dtype=bool)
+    found = used_as_types(graph) if types == TERMS["classes"] else np.zeros(len(graph.entities), dtype=bool)
     found[held[fits, 0]] = True
     return found

@@ -26,6 +26,7 @@ from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
+IDENTIFYING = 0.5  # share of distinct values below which a column hardly identifies rows
 INTEGER = f"{XSD}integer"
 
 
@@ -99,7 +100,8 @@ def rows_graph(
     several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
     graph = _assembled(parts, several=several)
-    return replace(graph, notes=tuple(notes))
+    columns = dict.fromkeys(column for sheet in sheets for column in sheet.columns)
+    return replace(graph, notes=tuple(notes), columns=tuple(columns))
 
 
 def _sheet(
@@ -133,13 +135,23 @@ def _sheet(
     if lost:
         notes.append(f"{shown}: {lost:,} rows without '{key}' are skipped")
     if repeated:
-        counts = pc.value_counts(ids.drop_null())
-        one = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
-        said = f"{shown}: {repeated:,} rows repeat a '{key}', such as '{one}'; rows with the same one are one entity"
-        warnings.warn(InputWarning(said), stacklevel=2)
+        warnings.warn(InputWarning(f"{shown}: {_repeating(ids.drop_null(), key)}"), stacklevel=2)
     if BREAK.search("".join(ids.drop_null().slice(0, 1000).to_pylist())):
         raise InputError(f"{shown}: found a tab or newline in the column '{key}', expected names on one line")
     return Sheet(name, ids, key, columns)
+
+
+def _repeating(ids: pa.Array, key: str) -> str:
+    """What is said of ids that recur: rows of one entity may repeat, but a column of few values names no rows."""
+    counts = pc.value_counts(ids)
+    one = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+    if len(counts) < IDENTIFYING * len(ids):
+        return (
+            f"found {len(counts):,} values in the {len(ids):,} rows of the column '{key}', expected one that "
+            f"identifies rows (--id-column): all rows with '{one}' are taken for one entity"
+        )
+    repeated = len(ids) - len(counts)
+    return f"{repeated:,} rows repeat a '{key}', such as '{one}'; rows with the same one are one entity"
 
 
 def _references(

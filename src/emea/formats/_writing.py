@@ -13,12 +13,14 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from emea.data import Alignment, Task
-from emea.formats._labels import labels, one_line, types
+from emea.data import Alignment, Graph, Task
+from emea.formats._equality import used_as_types
+from emea.formats._labels import labels, last_parts, one_line, types
 
 Column: TypeAlias = Sequence[str] | Tensor | np.ndarray | pa.Array | pa.ChunkedArray
 
 UNQUOTED = pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none", batch_size=1 << 14)
+CLASS = pa.scalar("Class", pa.large_string())
 EXACT_POWER = 22  # 10**22 is the largest power of ten that a float represents exactly
 POWERS = np.array([float(10**exponent) for exponent in range(EXACT_POWER + 1)])
 
@@ -54,15 +56,26 @@ def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
         **dict(zip(("source", "target"), task.names(links), strict=True)),
         "confidence": links.confidence.numpy(),
         "similarity": links.similarity.numpy(),
-        "source_label": labels(task.source, source),
-        "target_label": labels(task.target, target),
-        "source_type": types(task.source, source),
-        "target_type": types(task.target, target),
+        "source_label": _label(task.source, source),
+        "target_label": _label(task.target, target),
+        "source_type": _type(task.source, source),
+        "target_type": _type(task.target, target),
         "cardinality": _cardinality(source, target),
     }
     if links.reasons is not None:
         columns["reason"] = one_line(pa.array(links.reasons, pa.large_string()))
     return pa.table(columns)
+
+
+def _label(graph: Graph, entities: np.ndarray) -> pa.Array:
+    """The label of each; of a class without one, which the graph only uses, the last part of its name."""
+    ends = last_parts(graph.entities.take(pa.array(entities)))
+    return pc.coalesce(labels(graph, entities), pc.if_else(pa.array(used_as_types(graph)[entities]), ends, None))
+
+
+def _type(graph: Graph, entities: np.ndarray) -> pa.Array:
+    """The types of each; of a class that the graph does not declare, that it is one."""
+    return pc.coalesce(types(graph, entities), pc.if_else(pa.array(used_as_types(graph)[entities]), CLASS, None))
 
 
 def _cardinality(source: np.ndarray, target: np.ndarray) -> pa.Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +18,12 @@ import pyarrow.parquet as pq
 
 from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
-from emea.evidence.names import local_names
+from emea.evidence.unnamed import unnamed
 from emea.formats import read_pair_names, without_password
 from emea.formats._equality import stated_between
 from emea.formats._files import suffix, writing
-from emea.formats._labels import labels
-from emea.formats._selection import expanded
+from emea.formats._labels import labels, last_part
+from emea.formats._selection import TYPE, expanded
 from emea.formats.rdf import RDF
 from emea.runs.folder import finished
 from emea.runs.inputs import Inputs
@@ -83,7 +85,7 @@ def merge(folder: Path, path: Path, keep: Side = "target") -> str:
     if suffix(path) in TABLES:
         table = side_by_side(run)
         _write_table(table, path)
-        alone = [len(graph.entities) - len(run.source) for graph in (run.task.source, run.task.target)]
+        alone = [table.num_rows - table[side].null_count - len(run.source) for side in ("source", "target")]
         return (
             f"{len(run.source):,} linked pairs, {alone[0]:,} other sources and {alone[1]:,} other targets, "
             f"{table.num_columns:,} columns written to {path}"
@@ -180,15 +182,16 @@ def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], pat
 
 
 def side_by_side(run: Run) -> pa.Table:
-    """A row for each linked pair, then for each other source and each other target: the names, the confidence, and the
-    values of both under each attribute, and under each relation the labels of what they are related to."""
-    source, target = (len(graph.entities) for graph in (run.task.source, run.task.target))
-    alone = [np.setdiff1d(np.arange(size), ids) for size, ids in ((source, run.source), (target, run.target))]
+    """A row for each linked pair, then for each other source and each other target that has a name: the names, the
+    confidence, and of the source and then of the target the values under each attribute, and under each relation the
+    labels of what they are related to."""
+    graphs = run.task.source, run.task.target
+    linked = run.source, run.target
+    alone = [np.setdiff1d(np.flatnonzero(~unnamed(graph)), ids) for graph, ids in zip(graphs, linked, strict=True)]
     sides = (
         np.concatenate([run.source, alone[0], np.full(len(alone[1]), -1)]),
         np.concatenate([run.target, np.full(len(alone[0]), -1), alone[1]]),
     )
-    graphs = run.task.source, run.task.target
     columns = {
         side: graph.entities.take(_or_null(ids))
         for side, graph, ids in zip(("source", "target"), graphs, sides, strict=True)
@@ -196,11 +199,8 @@ def side_by_side(run: Run) -> pa.Table:
     confidence = np.full(len(sides[0]), np.nan)
     confidence[: len(run.confidence)] = np.round(run.confidence.astype(np.float64), DIGITS)
     columns["confidence"] = pa.array(confidence, from_pandas=True)
-    values: dict[tuple[str, str], pa.Array] = {}
     for side, graph, ids in zip(("source", "target"), graphs, sides, strict=True):
-        values |= {(name, side): column for name, column in _by_attribute(graph, ids).items()}
-    for name, side in sorted(values):
-        columns[f"{side}.{name}"] = values[name, side]
+        columns |= {f"{side}_{name}": column for name, column in _by_attribute(graph, ids).items()}
     return pa.table(columns)
 
 
@@ -210,27 +210,30 @@ def _or_null(ids: np.ndarray) -> pa.Array:
 
 
 def _by_attribute(graph: Graph, ids: np.ndarray) -> dict[str, pa.Array]:
-    """For each attribute and relation the distinct values of each of these entities, one after another."""
+    """For each attribute and relation the distinct values of each of these entities, one after another; in the order of
+    the columns of a table, or of their names."""
     names, stated = _stated(graph)
     distinct = stated.group_by(["attribute", "entity", "value"]).aggregate([])
     distinct = distinct.sort_by([(name, "ascending") for name in ("attribute", "entity", "value")]).combine_chunks()
     attribute, entity = (distinct[name].to_numpy() for name in ("attribute", "entity"))
     values = distinct["value"].combine_chunks() if distinct.num_rows else pa.array([], pa.large_string())
     bounds = np.searchsorted(attribute, np.arange(len(names) + 1))
-    found = {}
-    for name, start, end in zip(_short(names), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if start == end:  # a relation that leads to blank nodes alone
-            continue
+    found: dict[str, pa.Array] = {}
+    for name, start, end in zip(names, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         holders, first = np.unique(entity[start:end], return_index=True)
         lists = pa.ListArray.from_arrays(np.append(first, end - start).astype(np.int32), values[start:end])
         row = np.full(len(graph.entities) + 1, -1)  # the last one is for no entity
         row[holders] = np.arange(len(holders))
-        found[name] = pc.binary_join(lists, SEPARATOR).take(_or_null(row[ids]))
-    return found
+        column = pc.binary_join(lists, SEPARATOR).take(_or_null(row[ids]))
+        if column.null_count < len(column):  # not what only blank nodes hold, or what leads to them alone
+            found[name if name not in found else f"{name}_{len(found)}"] = column
+    place = {name: number for number, name in enumerate(graph.columns)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (place.get(name, -1), name))}
 
 
-def _stated(graph: Graph) -> tuple[pa.Array, pa.Table]:
-    """The names of attributes and relations; and all that is stated under them, tails by their labels or else names."""
+def _stated(graph: Graph) -> tuple[list[str], pa.Table]:
+    """What attributes and relations are called; and all that is stated under them, tails by their labels or else
+    names, and what is stated of a blank node of those that lead to it, too."""
     names = pc.unique(pa.concat_arrays([graph.attributes, graph.relations]))
     places = [pc.index_in(own, names).to_numpy().astype(np.int64) for own in (graph.attributes, graph.relations)]
     head, relation, tail = graph.triples.numpy().T
@@ -239,12 +242,23 @@ def _stated(graph: Graph) -> tuple[pa.Array, pa.Table]:
     related = related.filter(pc.invert(pc.match_substring_regex(related["value"], BLANK)))
     held = graph.literals.select(["attribute", "entity", "value"])
     held = held.set_column(0, "attribute", pa.array(places[0][held["attribute"].to_numpy()]))
-    return names, pa.concat_tables([held, related])
+    stated, short = pa.concat_tables([held, related]), _short(names, graph.columns)
+    blank = pc.match_substring_regex(graph.entities, BLANK).to_numpy(zero_copy_only=False)
+    if not blank.any():
+        return short, stated
+    leading = pa.table({"through": places[1][relation], "head": head, "entity": tail}).filter(pa.array(blank[tail]))
+    own = stated.filter(pc.not_equal(stated["attribute"], pc.index(names, TYPE))).join(leading, "entity", None, "inner")
+    both, number = np.unique(own["through"].to_numpy() * len(names) + own["attribute"].to_numpy(), return_inverse=True)
+    given = pa.table({"attribute": len(names) + number, "entity": own["head"], "value": own["value"]})
+    short += [f"{short[through]}_{short[attribute]}" for through, attribute in np.stack(divmod(both, len(names)), 1)]
+    return short, pa.concat_tables([stated, given])
 
 
-def _short(attributes: pa.Array) -> list[str]:
-    """The last parts of the names of attributes; the whole name where two share the last part."""
-    names, ends = attributes.to_pylist(), local_names(attributes)
+def _short(attributes: pa.Array, columns: Collection[str]) -> list[str]:
+    """The last parts of the names of attributes; the whole name where two share the last part, or where it is that of
+    a column."""
+    names = attributes.to_pylist()
+    ends = [name if name in columns else unquote(last_part(name)) for name in names]
     count = Counter(ends)
     return [end if end and count[end] == 1 else name for name, end in zip(names, ends, strict=True)]
 

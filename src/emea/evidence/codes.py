@@ -4,13 +4,14 @@ attribute holds such numbers is told by all of its values."""
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.values import STRING, Meanings
+from emea.evidence.values import STRING, Meanings, normal_form
 
 LIKE = (
     r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){3,}\)?\s*$"  # what they look like, for Arrow
@@ -26,13 +27,29 @@ TRUNK = re.compile(r"\(0+\)")  # dialled within a country only
 CALLING = re.compile(r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")
 MOSTLY = 0.5  # share of an attribute's values that are such numbers; the others may have a remark
 ALL_BUT_FEW = 0.9  # share of its distinct values that stay distinct without separators
-FEWEST = 3  # values that are marked
+FEWEST = 3  # values that are marked, or that both graphs have only without separators
+NEWS = 0.05  # share of the values of both graphs that are the same only without separators
 LONG = 7  # digits of numbers that identify by being all as long as each other
 SAME_LENGTH = 0.8  # share of such an attribute's values
 
 
-def read_codes(graph: Graph) -> Meanings:
-    """What the values stand for in attributes that hold numbers of things."""
+def read_codes(source: Graph, target: Graph) -> tuple[Meanings, Meanings]:
+    """What the values stand for in attributes of both graphs that hold numbers of things, where separators hide that
+    they are the same: written alike, they are better left as they are."""
+    sides = _codes(source), _codes(target)
+    plain = [{number: {*map(normal_form, codes)} for number, codes in side.items()} for side in sides]
+    bare = [{number: {*codes.values()} for number, codes in side.items()} for side in sides]
+    found: tuple[dict[int, dict[str, str]], ...] = {}, {}
+    for both in product(*sides):
+        before, same = (one[both[0]] & other[both[1]] for one, other in (plain, bare))
+        if len(same) - len(before) >= max(FEWEST, NEWS * len(same)):
+            for own, side, number in zip(found, sides, both, strict=True):
+                own[number] = side[number]
+    return found[0], found[1]
+
+
+def _codes(graph: Graph) -> dict[int, dict[str, str]]:
+    """The values of attributes that hold numbers of things, and the same without separators, in normal form."""
     attribute, value = graph.literals["attribute"].to_numpy(), graph.literals["value"]
     count, like, marked = (
         np.bincount(attribute, shown, len(graph.attributes))

@@ -146,10 +146,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
-    meanings = (
-        {**words_apart(source), **read_codes(source), **days[0]},
-        {**words_apart(target), **read_codes(target), **days[1]},
-    )
+    codes = read_codes(source, target)
+    meanings = {**words_apart(source), **codes[0], **days[0]}, {**words_apart(target), **codes[1], **days[1]}
     first, second = (
         read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
     )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
@@ -392,6 +393,11 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
     names = explainer.kept.names[0].to_pylist()
     with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
         explainer.explain(f"{names[7]}x")
+    with pytest.raises(InputError, match="neither graph has 'switzer'; did you mean 'Switzerland'\\?"):
+        explainer.explain("switzer")
+    with pytest.raises(InputError, match="the target graph has no 'UNITED'; did you mean 'United") as refused:
+        explainer.explain("Schweiz", "UNITED")
+    assert 2 < str(refused.value).count("'") / 2 <= 6
 
 
 @pytest.mark.parametrize(
@@ -556,6 +562,12 @@ def test_changed_inputs_are_said_and_sums_stay(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert "is not a run folder" in command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr
+
+
+def test_an_interrupted_run_is_said_to_be_resumed_first(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "settings.toml", tmp_path)
+    said = command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr
+    assert f"emea align --resume --out {tmp_path}" in " ".join(said.split())
 
 
 def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:

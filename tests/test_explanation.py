@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
@@ -328,7 +329,8 @@ def test_why_equal_values_may_count_little_is_said(
     changed = replace(judged, steps=steps)
     pieces = JudgedPieces(explainer.kept.grounds, changed, None, explainer.settings, explainer.finder)
     told, _, parts = pieces.told("values", together, source, target)
-    spoken = int((said != 0).sum())
+    assert said[-1] != 0, "how rare the equal values are, which is no comparison"
+    spoken = int((said[:-1] != 0).sum())
     assert told == f"{spoken} comparison{'s' * (spoken > 1)}{text}"
     assert sum(each.log_odds for each in parts) == pytest.approx(together)
     assert {each.text for each in parts if "different" in each.text} == ({part} if part else set())
@@ -391,6 +393,11 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
     names = explainer.kept.names[0].to_pylist()
     with pytest.raises(InputError, match=f"did you mean '{names[7]}'"):
         explainer.explain(f"{names[7]}x")
+    with pytest.raises(InputError, match="neither graph has 'switzer'; did you mean 'Switzerland'\\?"):
+        explainer.explain("switzer")
+    with pytest.raises(InputError, match="the target graph has no 'UNITED'; did you mean 'United") as refused:
+        explainer.explain("Schweiz", "UNITED")
+    assert 2 < str(refused.value).count("'") / 2 <= 6
 
 
 @pytest.mark.parametrize(
@@ -498,6 +505,40 @@ def test_the_command_prints_bars_and_json(folder: Path) -> None:
     assert all({"name", "log_odds", "parts"} <= group.keys() for group in found["groups"])
 
 
+@pytest.fixture(scope="module")
+def of_tables(tmp_path_factory: pytest.TempPathFactory) -> Explainer:
+    """Two tables of people, each sorted by a column of its own; only one has streets, the other lacks some dates."""
+    place = tmp_path_factory.mktemp("tables")
+    rows = {"a": ["id,name,born,Blocked,street_name"], "b": ["id,name,born,buyer"]}
+    for i in range(60):
+        name, born = f"{'ABCDEFGHIJ'[i % 10]}nna {'KLMNOP'[i // 10]}ern", f"19{30 + i}-01-{1 + i % 28:02}"
+        rows["a"].append(f"a{i},{name},{born},{'YN'[i * i % 11 % 2]},{'' if i % 3 else f'{7 * i} Long Road'}")
+        rows["b"].append(f"b{i},{name},{born if i % 7 else ''},{'mt'[i * i % 11 % 2]}")
+    for side, lines in rows.items():
+        (place / f"{side}.csv").write_text("\n".join(lines) + "\n")
+    command("align", "a.csv", "b.csv", "--out", "run", *QUICK, folder=place)
+    return Explainer.open(place / "run")
+
+
+@pytest.mark.parametrize(("number", "left"), [(12, "street name"), (13, ""), (14, "born"), (21, "born, street name")])
+def test_what_was_not_compared_is_said(of_tables: Explainer, number: int, left: str) -> None:
+    found = of_tables.explain(f"a{number}")
+    assert found.target == f"b{number}"
+    line = f"not compared: {left} (nothing like it found in the target, or empty there)"
+    assert found.not_compared == ((line,) if left else ())
+    assert found.to_dict()["not_compared"] == list(found.not_compared)
+
+
+def test_only_evidence_that_there_is_is_told_and_kinds_by_their_columns(of_tables: Explainer) -> None:
+    found = of_tables.explain("a12")
+    check(found)
+    groups = {group.name: group for group in found.groups}
+    assert "neighbours" not in groups, "of which tables have none"
+    assert groups["types"].text == "Blocked: N, buyer: t"
+    compared = [part for part in groups["values"].parts if part.source_value is not None]
+    assert groups["values"].text.startswith(f"{len(compared)} comparisons")
+
+
 def test_changed_inputs_are_said_and_sums_stay(tmp_path: Path) -> None:
     for name, people in (("a.csv", range(40)), ("b.csv", range(20, 60))):
         rows = [
@@ -521,6 +562,12 @@ def test_changed_inputs_are_said_and_sums_stay(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert "is not a run folder" in command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr
+
+
+def test_an_interrupted_run_is_said_to_be_resumed_first(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "settings.toml", tmp_path)
+    said = command("explain", str(tmp_path), "x", folder=tmp_path, code=2).stderr
+    assert f"emea align --resume --out {tmp_path}" in " ".join(said.split())
 
 
 def test_reasons_stand_beside_the_links(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 import torch
 
-from emea.cli._show import shown_absence
+from emea.cli._show import shown_decisions
+from emea.cli._show_outcome import shown_absence
 from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.evidence.prepared import Anchors, Prepared
 from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
+from emea.runs.promise import doubt
 from emea.runs.unlinked import unlinked
 from emea.settings import Settings
 
@@ -176,8 +178,67 @@ def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
     assert set(reasons(replace(found, settings=settings))) == {"_:x", "a", "http://www.w3.org/x"}
 
 
+def links(source: list[int], target: list[int]) -> Links:
+    return Links.build(torch.tensor(source, dtype=torch.int64), torch.tensor(target, dtype=torch.int64))
+
+
 def test_what_was_not_found_is_not_said_to_be_absent() -> None:
-    assert shown_absence(Absence(share=0.818, linked=0.012, by_chance=0.1, sources=3557)) == (
-        "no counterpart was found for up to 82% of the 3,557 sources that may be linked, whether or not they have one; "
-        "1.2% of those that have none are expected to be linked by mistake"
+    task, absence = Task(graph("a", 4), graph("b", 4), Links.empty()), Absence(0.8, 0.012, by_chance=0.1, sources=4)
+    left = "3 of 4 sources stay unlinked, some of which may have a counterpart"
+    chance = "; of sources that have none, 1.2% are expected to be linked by mistake"
+    for cardinality, told in (("one-to-one", left + chance), ("many-to-one", left + chance), ("many-to-many", left)):
+        found = outcome([(0, 0, 0.9, 0.9), (1, 1, 0.1, 0.1)], task, cardinality=cardinality)
+        assert shown_absence(found, absence) == told
+        assert len(reasons(found)) == 3, "as many as are listed"
+    nothing = outcome([(1, 1, 0.1, 0.1)], task)
+    assert shown_absence(nothing, absence) == "4 of 4 sources stay unlinked, some of which may have a counterpart"
+    known = replace(task, seeds=links([0], [0]), unmatched=links([2, -1], [-1, 3]))
+    assert shown_absence(outcome([(1, 1, 0.1, 0.1)], known), absence).startswith("2 of 4 sources")
+
+
+@pytest.mark.parametrize("decisions", [0, 20])
+def test_many_to_many_is_doubted_unless_there_are_decisions(decisions: int) -> None:
+    checked = links(list(range(decisions)), list(range(decisions)))
+    task = replace(Task(graph("a", 30), graph("b", 30), Links.empty()), checked=checked)
+    for cardinality in ("one-to-one", "many-to-many"):
+        found = replace(
+            outcome([(0, 0, 0.9, 0.9)], task, cardinality=cardinality),
+            absence=Absence(0.5, 0.0, by_chance=0.0, sources=30),
+        )
+        doubted = doubt(found)
+        assert (doubted is not None) == (cardinality == "many-to-many" and not decisions)
+        assert doubted is None or "confidence has little to stand on" in doubted
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "alone", "told"),
+    [
+        (0, 0, 0, None),
+        (
+            3,
+            1,
+            1,
+            "1 pair given as wrong and 1 entity without counterpart; confidence is corrected from 20 decisions on, ",
+        ),
+        (
+            10,
+            6,
+            4,
+            "6 pairs given as wrong and 4 entities without counterpart; confidence is corrected by 20 decisions",
+        ),
+    ],
+)
+def test_what_decisions_say_is_counted(right: int, wrong: int, alone: int, told: str | None) -> None:
+    numbers = list(range(30))
+    task = Task(
+        graph("a", 30),
+        graph("b", 30),
+        links(numbers[:right], numbers[:right]),
+        exclusions=links(numbers[:wrong], numbers[:wrong]),
+        unmatched=links(numbers[:alone], [-1] * alone),
+        checked=links(numbers[: right + wrong], numbers[: right + wrong]),
     )
+    said = shown_decisions(task, judged=True)
+    assert said == told if told is None else said is not None and said.startswith(f"besides the seeds, {told}")
+    assert (said or "").endswith("found 5 decisions") == (right == 3)
+    assert "confidence" not in (shown_decisions(task, judged=False) or "")

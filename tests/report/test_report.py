@@ -146,6 +146,14 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         write_report(tmp_path, tmp_path / "report.html")
 
 
+def test_one_link_is_not_called_links(tmp_path: Path) -> None:
+    write_report(write_run(tmp_path / "run", [(*rows(1)[0][:2], 0.7, *rows(1)[0][3:])]), tmp_path / "report.html")
+    said = text_of(tmp_path / "report.html")
+    assert "1 link was found" in said
+    assert "check the 1 link below 0.8" in said
+    assert not re.search(r"\b1 links", said)
+
+
 def test_two_runs_are_compared(tmp_path: Path) -> None:
     links = rows(20)
     swapped = (links[0][0], links[1][1], *links[0][2:])

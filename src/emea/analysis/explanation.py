@@ -112,6 +112,7 @@ class Explanation:
     saturated: bool = False
     base: float | None = None
     groups: tuple[Group, ...] = ()
+    not_compared: tuple[str, ...] = ()  # of which attributes nothing was, a line for each side
     illustration: tuple[str, ...] = ()
     runner_up: Candidate | None = None
     smallest_set: SmallestSet | None = None

@@ -66,6 +66,8 @@ def _show(found: Explanation) -> None:
     if found.base is None:
         return
     say(_bars(found.base, found.groups, found.log_odds or 0.0, found.confidence))
+    for line in found.not_compared:
+        say(escape(line))
     if found.saturated:
         say("the method is as sure as it can be: what it would add beyond that is not counted")
     if found.illustration:
@@ -135,5 +137,6 @@ def _difference(found: Explanation) -> str:
     """What tells a pair from the next candidate: the two groups that differ most."""
     assert found.runner_up is not None
     other = {group.name: group.log_odds for group in found.runner_up.groups}
-    gaps = [(group.log_odds - other.get(group.name, 0.0), group.name) for group in found.groups]
+    own = {group.name: group.log_odds for group in found.groups}
+    gaps = [(own.get(name, 0.0) - other.get(name, 0.0), name) for name in {**own, **other}]
     return ", ".join(f"{name} {gap:+.1f}" for gap, name in sorted(gaps, key=lambda each: -abs(each[0]))[:2])

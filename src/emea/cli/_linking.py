@@ -122,7 +122,7 @@ def _since_start() -> float:
 
 def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: bool = False) -> None:
     """Show the result."""
-    from emea.cli import _show
+    from emea.cli._show_outcome import show_outcome
     from emea.runs.run import summary
 
     told = summary(outcome)
@@ -132,7 +132,7 @@ def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: b
         told["folder"] = str(job.output.folder)
         typer.echo(json.dumps({**told, "measures": measures and measures.to_dict()}, indent=2))
     elif not job.output.quiet:
-        _show.show_outcome(outcome, measures, job.output.folder, everything=everything)
+        show_outcome(outcome, measures, job.output.folder, everything=everything)
 
 
 def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
@@ -143,6 +143,9 @@ def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
     found = offers(prepared)
     if job.talks:
         say(_show.shown_offers(found))
+        decided = _show.shown_decisions(prepared.given, judged=chosen.judges and prepared.valued)
+        if decided is not None:
+            say(decided)
     for warning in doubts(prepared, chosen, found):
         if not job.output.quiet:
             warn(warning)

@@ -1,4 +1,4 @@
-"""What the verbs print: results, measures, estimates, benchmarks, lists."""
+"""What the verbs print: measures, estimates, benchmarks, lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from emea.analysis.measures import LinkMeasures, Measures
-    from emea.method.rounds import Absence, Outcome
+    from emea.data import Task
     from emea.reproduce import Page
     from emea.runs.doctor import Findings
     from emea.runs.estimate import Estimate
@@ -67,48 +67,6 @@ def show_page(page: Page, paths: list[Path]) -> None:
             out.print(f"  {reading} {finding.verdict}: {finding.claim}{figures}", markup=False, highlight=False)
     for path in paths:
         out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
-
-
-def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, everything: bool = False) -> None:
-    """How many links there are, the measures or else the links by confidence, and the files written."""
-    from emea.runs.folder import RECORDS, RESULTS
-    from emea.runs.promise import caution
-
-    count, confidence, seeds = len(outcome.alignment), outcome.alignment.confidence, len(outcome.prepared.given.seeds)
-    besides = f" besides the {seeds:,} seeds" if seeds else ""
-    expected = f"; {float(confidence.mean()):.0%} of them are expected to be right{caution(count)}" if count else ""
-    out.print(f"\n[bold]{count:,} links[/bold] found{besides}{expected}", highlight=False, soft_wrap=True)
-    chosen = outcome.settings.matching
-    if count and chosen.precision is not None:
-        least = float(confidence.min())
-        out.print(
-            f"for a precision of {chosen.precision:g}, confidence has to be at least {least:.3f}", highlight=False
-        )
-    if not count:
-        asked = f" and a precision of {chosen.precision:g}" if chosen.precision is not None else ""
-        out.print(f"no link reaches a confidence of {chosen.minimum:g}{asked}", highlight=False)
-    elif measures is None or everything:
-        table = Table("confidence from", "links", box=None)
-        for low in LEVELS:
-            table.add_row(f"{low}", f"{int((confidence >= low).sum()):,}")
-        out.print(table)
-    if outcome.absence is not None:
-        out.print(shown_absence(outcome.absence), highlight=False, soft_wrap=True)
-    if measures is not None:
-        show_measures(measures, everything=everything)
-    out.print(f"\nfiles in {folder}:", highlight=False)
-    for name, meaning in {**RESULTS, **RECORDS}.items():
-        if (folder / name).exists() and (measures is not None or name != "metrics.json"):
-            out.print(f"  {name:<20} {meaning}", highlight=False)
-
-
-def shown_absence(absence: Absence) -> str:
-    """For how many sources nothing was found, in a sentence that does not say that these have no counterpart."""
-    share, sources, linked = absence.share, absence.sources, absence.linked
-    return (
-        f"no counterpart was found for up to {share:.0%} of the {sources:,} sources that may be linked, whether or not "
-        f"they have one; {linked:.1%} of those that have none are expected to be linked by mistake"
-    )
 
 
 def show_measures(measures: Measures, *, everything: bool = False) -> None:
@@ -178,6 +136,24 @@ def shown_offers(found: Offers) -> str:
         f"{source.typical_degree:g} and {target.typical_degree:g} triples per entity (median), "
         f"{source.reached:.0%} and {target.reached:.0%} of the entities within reach"
     )
+
+
+def shown_decisions(given: Task, *, judged: bool) -> str | None:
+    """What is known besides seeds and, where links are judged by values, whether it is enough to learn confidence from;
+    None if nothing is."""
+    from emea.method.judge import FEWEST_CHECKED, teaches
+    from emea.runs.wording import counted
+
+    if not (len(given.checked) or len(given.exclusions) or len(given.unmatched)):
+        return None
+    wrong, alone = counted(len(given.exclusions), "pair"), counted(len(given.unmatched), "entity")
+    told = f"besides the seeds, {wrong} given as wrong and {alone.replace('entitys', 'entities')} without counterpart"
+    decided = counted(len(given.checked) + len(given.unmatched), "decision")
+    if not judged:
+        return told
+    if teaches(given):
+        return f"{told}; confidence is corrected by {decided}"
+    return f"{told}; confidence is corrected from {FEWEST_CHECKED} decisions on, found {decided}"
 
 
 def show_profile(found: dict[str, Any]) -> None:

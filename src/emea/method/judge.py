@@ -76,7 +76,7 @@ def taught(
 ) -> tuple[Counterparts, dict[tuple[int, int], float]] | None:
     """The loop's beliefs, none surer than decisions teach: a logistic regression on how well values and neighbours of
     the decided pairs agree; and what it says of each pair. None if there are too few decisions, or all are alike."""
-    if not _teaches(prepared.given):
+    if not teaches(prepared.given):
         return None
     from sklearn.linear_model import LogisticRegression  # here: it loads slowly, and few runs have decisions
 
@@ -124,7 +124,7 @@ def _shares(sample: Sample, confidence: np.ndarray) -> np.ndarray:
 
 def _learned(sample: Sample, found: Estimate, limits: tuple[np.ndarray, np.ndarray], given: Task) -> Calibration | None:
     """Confidence as decisions teach it, if there are enough; `limits` are the ceiling and what chance leaves."""
-    if not _teaches(given):
+    if not teaches(given):
         return None
     is_open = np.isnan(sample.decided)
     odds = found.odds - np.where(is_open, 0.0, found.said["structure"])  # the loop is not asked about what is decided
@@ -135,7 +135,8 @@ def _learned(sample: Sample, found: Estimate, limits: tuple[np.ndarray, np.ndarr
     return Calibration(torch.from_numpy(trials), torch.from_numpy(links[links >= LINKED]))
 
 
-def _teaches(given: Task) -> bool:
+def teaches(given: Task) -> bool:
+    """Whether there are enough decisions to learn confidence from."""
     return len(given.checked) + len(given.unmatched) >= FEWEST_CHECKED
 
 

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from emea.report.markup import h
+from emea.runs.wording import counted
 
 WIDTH, HEIGHT = 380, 240
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 14, 40  # margins
@@ -41,11 +42,11 @@ def histogram(confidence: np.ndarray) -> Element:
     bars = []
     for low, high, count in zip(edges[first:-1], edges[first + 1 :], counts[first:], strict=True):
         left, right, top = _x(across, low) + 1, _x(across, high) - 1, _y(up, float(count))
-        told = h("title", f"{count:,} links from {low:.2f} to {high:.2f}")
+        told = h("title", f"{counted(int(count), 'link')} from {low:.2f} to {high:.2f}")
         bars.append(
             h("rect", told, x=left, y=top, width=right - left, height=_y(up, 0) - top, class_="bar", fill="#3d6fb4")
         )
-    total = f"Histogram of the confidence of {len(confidence):,} links"
+    total = f"Histogram of the confidence of {counted(len(confidence), 'link')}"
     return _picture(total, across, up, bars)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from emea.report.charts import histogram
 from emea.report.explained import shortened
 from emea.report.markup import h, html, label, named
+from emea.runs.wording import counted
 
 SHOWN = 10  # links
 DRAW = """
@@ -29,7 +30,7 @@ def shown(title: str, links: pa.Table) -> str:
         ends = [named(link[side], link[f"{side}_label"] or link[side]) for side in ("source", "target")]
         rows.append(h("tr", *(h("td", end) for end in ends), h("td", f"{link['confidence']:.3f}")))
     head = h("thead", h("tr", *(h("th", text) for text in ("source", "target", "confidence"))))
-    more = f"{min(SHOWN, links.num_rows)} of {links.num_rows:,} links, the surest first"
+    more = f"{min(SHOWN, links.num_rows)} of {counted(links.num_rows, 'link')}, the surest first"
     table = h("table", h("caption", more), head, h("tbody", *rows))
     return html(h("div", h("p", label(title)), table, histogram(links["confidence"].to_numpy())))
 

@@ -91,7 +91,7 @@ def _links(run: FinishedRun, found: Explained | str, unlabelled: str | None) -> 
     """The place of the table, and what it holds: what explains links or why nothing does, and why labels are not in the
     languages asked for."""
     count = len(run.confidence)
-    told: list[Content] = [f"All {count:,} links. "]
+    told: list[Content] = ["The only link. " if count == 1 else f"All {count:,} links. "]
     if isinstance(found, str):
         told += ["None is explained here: ", label(found), "."]
     elif len(found) == count:

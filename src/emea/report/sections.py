@@ -17,6 +17,7 @@ from emea.report.reading import FinishedRun
 from emea.report.reasons import grouped
 from emea.runs.folder import written_table
 from emea.runs.promise import caution
+from emea.runs.wording import counted
 
 CUTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 DOUBTFUL = 0.8  # confidence below which a link should be looked at
@@ -46,7 +47,8 @@ def _found(run: FinishedRun, measures: dict[str, Any] | None) -> str:
     if not count:
         return "No link was found."
     mean = float(run.confidence.mean())
-    told = f"{count:,} links were found, of which {_percent(mean)} (about {round(mean * count):,}) should be right"
+    found = f"{counted(count, 'link')} {'was' if count == 1 else 'were'} found"
+    told = f"{found}, of which {_percent(mean)} (about {round(mean * count):,}) should be right"
     told += caution(count)
     if measures is None:
         return f"{told}."
@@ -61,7 +63,7 @@ def _next(run: FinishedRun) -> list[Content]:
         return ["Next, see what the graphs have in common: ", h("code", "emea profile SOURCE TARGET"), "."]
     doubtful = int((run.confidence < DOUBTFUL).sum())
     again = f"emea align --config {folder}/settings.toml --decisions {folder}/alignment.review.tsv --out NEW"
-    what = f"the {doubtful:,} links below {DOUBTFUL}" if doubtful else "some links"
+    what = f"the {counted(doubtful, 'link')} below {DOUBTFUL}" if doubtful else "some links"
     return [
         f"Next, check {what}: write yes or no into ", h("code", "alignment.review.tsv"), " and run ", h("code", again),
         ".",
@@ -174,6 +176,7 @@ def measured(run: FinishedRun, reading: str, measures: dict[str, Any] | None) ->
         tried, right = (sum(one.get(f"held_out_{name}", 0) for one in run.rounds) for name in ("links", "right"))
         hidden = f"Of {tried:,} links of seeds that a round had not been shown, {right:,} were right."
         return section("measured", "Measured", h("p", hidden) if tried else None, h("p", told, class_="missing"))
+    known = counted(measures["links"], "link")
     bins = [(each["confidence"], each["right"]) for each in measures["reliability"]]
     points = [(each["recall"], each["precision"]) for each in measures["curve"]]
     reliable = unit_lines(
@@ -191,7 +194,7 @@ def measured(run: FinishedRun, reading: str, measures: dict[str, Any] | None) ->
     rows: list[tuple[Content, ...]] = [(title, f"{measures[name]:.3f}") for title, name in figures]
     return section(
         "measured", "Measured",
-        h("p", f"Against known pairs that the run was not given ({reading}); {measures['links']:,} links counted."),
+        h("p", f"Against known pairs that the run was not given ({reading}); {known} counted."),
         h("div", h("figure", reliable, h("figcaption", "On the dotted line, links are right as often as they say.")),
           h("figure", curve, h("figcaption", "What is gained and lost by keeping only the surest links.")),
           class_="pair"),

@@ -128,6 +128,7 @@ class Explainer:
             saturated=bars.saturated,
             base=bars.base,
             groups=_groups(bars, pieces, source, target),
+            not_compared=pieces.not_compared(source, target),
             illustration=self.loop.illustration(source, target) if ENCODER in bars.groups else (),
             runner_up=self._runner_up(source, target),
             smallest_set=self._smallest_set(source, target, bars, pieces),

@@ -14,6 +14,7 @@ from emea.runs.kept import Kept
 from emea.runs.wording import Called, both_called, readable
 
 SIDES = ("source", "target")
+HINTS = 5  # entities that may be meant
 
 
 class Finder:
@@ -48,7 +49,7 @@ class Finder:
             return self._find(source, 0), self._find(target, 1)
         ours, theirs = self._named(source, 0), self._named(source, 1)
         if not ours and not theirs:
-            raise InputError(f"neither graph has '{source}'{self._hint(source, 0) or self._hint(source, 1)}")
+            raise InputError(f"neither graph has '{source}'{self._hint(source, 0, 1)}")
         only_there = len(ours) != 1 and (len(theirs) == 1 or not ours)
         return (None, self._find(source, 1)) if only_there else (self._find(source, 0), None)
 
@@ -83,8 +84,20 @@ class Finder:
             raise InputError(f"{len(found)} {SIDES[side]}s are called '{text}': expected one of {shown}")
         raise InputError(f"the {SIDES[side]} graph has no '{text}'{self._hint(text, side)}")
 
-    def _hint(self, text: str, side: int) -> str:
-        """Which name may be meant."""
-        names = self.names[side].to_pylist()
-        near = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
-        return f"; did you mean '{near[0]}'?" if near else ""
+    def _hint(self, text: str, *sides: int) -> str:
+        """Which entities of these graphs may be meant: those whose label or name contains the text, else the name that
+        is most like it."""
+        found = [each for side in sides for each in self._containing(text, side)]
+        if not found:
+            names = [each for side in sides for each in self.names[side].to_pylist()]
+            found = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
+        shown = [f"'{each}'" for each in dict.fromkeys(found)][:HINTS]
+        return f"; did you mean {' or '.join(shown)}?" if shown else ""
+
+    def _containing(self, text: str, side: int) -> list[str]:
+        """Labels, or else names, that contain a text; those that begin with it first."""
+        wanted, found = text.casefold(), []
+        for number in range(len(self.names[side])):
+            both = (self.label(side, number), self.name(side, number))
+            found += [each for each in both if wanted in each.casefold()][:1]
+        return sorted(found, key=lambda each: not each.casefold().startswith(wanted))

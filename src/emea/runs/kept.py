@@ -23,7 +23,7 @@ from emea.method.grounds import Grounds, Judged, Line, Steps
 from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
-from emea.runs.folder import GROUNDS
+from emea.runs.folder import GROUNDS, finished
 from emea.runs.mapped import Mapped, write_tensors
 
 FORMAT = 2  # of what is in it
@@ -53,6 +53,10 @@ class Kept:
     def read(cls, folder: Path) -> Kept:
         """What a run folder keeps."""
         path = folder / GROUNDS
+        if not path.exists() and not finished(folder):
+            raise InputError(
+                f"{folder} holds no finished run; emea align --resume --out {folder} ends one that was begun"
+            )
         if not path.exists():
             raise InputError(f"{path} does not exist: only finished runs of the method emea can be explained")
         try:

@@ -42,6 +42,10 @@ class Pieces(ABC):
     def told(self, group: str, log_odds: float, source: int, target: int) -> tuple[str, float, tuple[Part, ...]]:
         """One line about a group of a pair's evidence, its share, and its parts, which add up to it."""
 
+    def not_compared(self, source: int, target: int) -> tuple[str, ...]:  # noqa: ARG002 - some do not compare values
+        """Of which attributes of a pair nothing was compared, where values are: a line for each side."""
+        return ()
+
     @abstractmethod
     def evidence(self, source: int, target: int) -> Evidence:
         """What speaks for a pair, and what is left without it."""

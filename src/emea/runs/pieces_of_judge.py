@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from emea.analysis.bars import CALIBRATION, NONE, RIVALS, Bars
 from emea.analysis.explanation import Named, Part
 from emea.analysis.judged_bars import JudgedBars
-from emea.evidence.descriptions import Description, describe
 from emea.evidence.prepared import Prepared
-from emea.evidence.similarity import Similarity
 from emea.method.competition import competing
 from emea.method.grounds import IDENTITY, Grounds, Judged
 from emea.method.support import Linked, Support
+from emea.runs.compared import TYPES, ComparedValues
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import Compared, counted, dates_compared, followed, readable
+from emea.runs.wording import counted, followed, readable
 from emea.settings import Settings
 
-VALUES, NEIGHBOURS, STRUCTURE, TYPES = "values", "neighbours", "structure", "types"
+VALUES, NEIGHBOURS, STRUCTURE = "values", "neighbours", "structure"
 NEAREST = 8  # candidates of an entity that are compared with each other
-LATEST = 100  # comparisons that are remembered
 LEAST = 1e-9  # log-odds that are worth a part
 LITTLE = 0.5  # of what the fields say one by one, below which it is said that they count for less together
 # What the sum of the fields is corrected by: how often pairs of different entities reach such a sum.
 OFTEN = "different entities often agree as much"
 RARELY = "different entities rarely agree as much"
+RARE = "how rare the equal values are"
 BESIDES = "how all this counts beside the other evidence"
 
 
@@ -39,9 +39,9 @@ class JudgedPieces(Pieces):
     def __init__(
         self, grounds: Grounds, judged: Judged, prepared: Prepared | None, settings: Settings, finder: Finder
     ) -> None:
-        self.judged, self.prepared, self.settings, self.finder = judged, prepared, settings, finder
+        self.judged, self.finder = judged, finder
         self.grounds, self.sums = grounds, JudgedBars(grounds, judged)
-        self._compared = lru_cache(maxsize=LATEST)(self._most_similar)  # asked for group by group
+        self.values = ComparedValues(judged, prepared, settings, finder)
 
     def known(self, source: int, target: int) -> bool:
         """Whether the pair was judged."""
@@ -55,8 +55,15 @@ class JudgedPieces(Pieces):
         return others
 
     def bars(self, source: int, target: int) -> Bars:
-        """Values, neighbours, structure, types, none, rivals, calibration."""
-        return self.sums.of(self.sums.row(source, target))
+        """Values, neighbours, structure, types, none, rivals, calibration; not neighbours or types that say nothing, as
+        in a table."""
+        found = self.sums.of(self.sums.row(source, target))
+        silent = {name for name in (NEIGHBOURS, TYPES) if abs(found.groups[name]) <= LEAST}
+        return replace(found, groups={name: said for name, said in found.groups.items() if name not in silent})
+
+    def not_compared(self, source: int, target: int) -> tuple[str, ...]:
+        """In words."""
+        return self.values.not_compared(self.sums.row(source, target))
 
     def log_odds(self, source: int, target: int) -> float:
         """Of the confidence."""
@@ -72,7 +79,7 @@ class JudgedPieces(Pieces):
             parts = self._neighbour_parts(source, target, log_odds)
             return (counted(len(parts), "linked neighbour") if parts else "linked neighbours"), log_odds, parts
         if group == TYPES:
-            return self._kinds(source, target), log_odds, ()
+            return self.values.kinds(source, target), log_odds, ()
         texts = {
             STRUCTURE: "what encoder and rules believed, where values say little",
             NONE: f"at random, one pair in {1 + math.exp(-self.judged.said[NONE][row]):,.0f} would be right",
@@ -118,39 +125,13 @@ class JudgedPieces(Pieces):
             found += [(text, name, said)] if said > 0 else []
         return sorted(found, key=lambda each: -each[2])
 
-    @cached_property
-    def _described(self) -> tuple[Description, Description] | None:
-        if self.prepared is None:
-            return None
-        given, evidence = self.prepared.given, self.settings.evidence
-        source, target = (
-            describe(graph, values, evidence)
-            for graph, values in zip((given.source, given.target), self.prepared.values, strict=True)
-        )
-        return source, target
-
-    @cached_property
-    def _held(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Rows of the values of each side by entity, and where those of each entity begin."""
-        assert self._described is not None
-        return [
-            (
-                np.argsort(side.values.entity, kind="stable"),
-                np.append(0, np.cumsum(np.bincount(side.values.entity, minlength=len(side.linkable)))),
-            )
-            for side in self._described
-        ]
-
-    @cached_property
-    def _similarity(self) -> Similarity | None:
-        return Similarity(*(side.values.forms for side in self._described)) if self._described else None
-
     def _values_text(self, row: int, parts: tuple[Part, ...]) -> str:
         """How many comparisons there are, and why they may count for little."""
         if not parts:
             return "names and other values"
         rests = [part for part in parts if part.text in (f"but {OFTEN}", RARELY, BESIDES)]
-        text, said = counted(len(parts) - len(rests), "comparison"), float(self.judged.by_field[row].sum())
+        compared = len(parts) - len(rests) - sum(part.text == RARE for part in parts)
+        text, said = counted(compared, "comparison"), float(self.judged.by_field[row].sum())
         little = not rests and said > 0 and self.sums.values(row) < LITTLE * said
         return f"{text}, which count for less together: {OFTEN}" if little else text
 
@@ -174,8 +155,8 @@ class JudgedPieces(Pieces):
         if field == fields:
             return Part("how far apart the two are", log_odds)
         if field == fields + 1:
-            return Part("how rare the equal values are", log_odds)
-        compared = self._compared(row, field)
+            return Part(RARE, log_odds)
+        compared = self.values.most_similar(row, field)
         if compared is None:
             return Part(self._field_text(row, field), log_odds)
         return Part(
@@ -192,40 +173,8 @@ class JudgedPieces(Pieces):
     def _field_text(self, row: int, field: int) -> str:
         if field == len(self.judged.fields):
             return "how far apart the two are"
-        compared = self._compared(row, field)
+        compared = self.values.most_similar(row, field)
         return compared.text if compared is not None else f"field {field + 1}"
-
-    def _most_similar(self, row: int, field: int) -> Compared | None:
-        """The most similar values of a pair in a field."""
-        if self._described is None or self._similarity is None or self.finder.called is None:
-            return None
-        held: list[np.ndarray] = []
-        for side, entity, group in zip(
-            self._described, self.judged.pairs[row], (self.judged.fields.source, self.judged.fields.target), strict=True
-        ):
-            order, start = self._held[len(held)]
-            own = order[start[entity] : start[entity + 1]]
-            held.append(own[group[side.values.attribute[own]] == field])
-        if not all(map(len, held)):
-            return None
-        one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
-        first, second = self._described
-        alike = self._similarity(np.stack([first.values.value[one], second.values.value[other]], 1))
-        best = int(alike.argmax())
-        forms = first.values.forms[first.values.value[one[best]]], second.values.forms[second.values.value[other[best]]]
-        texts = [
-            called.value(entity, form)
-            for called, entity, form in zip(self.finder.called, self.judged.pairs[row].tolist(), forms, strict=True)
-        ]
-        names = [
-            " / ".join(
-                readable(part)
-                for part in str(side.values.attributes[int(side.values.attribute[place])].as_py()).split(" / ")
-            )
-            for side, place in ((first, one[best]), (second, other[best]))
-        ]
-        how = dates_compared(*forms, float(alike[best]))
-        return Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]), how)
 
     def _neighbour_parts(self, source: int, target: int, log_odds: float) -> tuple[Part, ...]:
         if self._support is None:
@@ -234,7 +183,7 @@ class JudgedPieces(Pieces):
 
     def _linked(self, source: int, target: int) -> Iterator[tuple[Part, float]]:
         """The linked neighbours of a pair."""
-        assert self._support is not None and self._described is not None  # noqa: PT018
+        assert self._support is not None and self.values.described is not None  # noqa: PT018
         mirrored = self.judged.mirrored
         pair = np.array([target, source] if mirrored else [source, target])
         for near, other, relation, back, weight, said in self._support.pieces(pair, self._known_links):
@@ -261,16 +210,16 @@ class JudgedPieces(Pieces):
             )
 
     def _relation(self, place: int, number: int) -> tuple[str, bool]:
-        assert self.finder.called is not None and self._described is not None  # noqa: PT018
-        backwards, own = divmod(number, self._described[place].relations)
+        assert self.finder.called is not None and self.values.described is not None  # noqa: PT018
+        backwards, own = divmod(number, self.values.described[place].relations)
         names = self.finder.called[place].graph.relations
         return (readable(str(names[own].as_py())) if own < len(names) else "narrower kind"), bool(backwards)
 
     @cached_property
     def _support(self) -> Support | None:
-        if self._described is None:
+        if self.values.described is None:
             return None
-        sides = self._described[::-1] if self.judged.mirrored else self._described
+        sides = self.values.described[::-1] if self.judged.mirrored else self.values.described
         return Support(*sides, self.judged.pairs[:, ::-1] if self.judged.mirrored else self.judged.pairs)
 
     @cached_property
@@ -279,12 +228,3 @@ class JudgedPieces(Pieces):
         assert self._support is not None
         odds, sizes = self.sums.said.sum(1), (len(self.finder.names[0]), len(self.finder.names[1]))
         return self._support.linked(competing(self.judged.pairs, odds, sizes, self.grounds.competition))
-
-    def _kinds(self, source: int, target: int) -> str:
-        if self._described is None:
-            return "the types of the two"
-        names = []
-        for side, entity in zip(self._described, (source, target), strict=True):
-            kind = int(side.kind[entity])
-            names.append(readable(side.kinds[kind]) if kind >= 0 else "unknown")
-        return f"both are of type {names[0]}" if names[0] == names[1] else f"types {names[0]} and {names[1]}"

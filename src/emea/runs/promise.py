@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from emea.method.judge import MUCH
+from emea.method.competition import Competition
+from emea.method.judge import FEWEST_CHECKED, MUCH, teaches
 from emea.method.rounds import Outcome
 
 DOUBT = 0.05  # chance that a promise is broken
@@ -19,6 +20,15 @@ def doubt(outcome: Outcome) -> str | None:
             f"{absence.by_chance:.0%} of what was found would be found between graphs that have nothing in common, "
             "and confidence is lowered; known pairs (--seeds), or more columns that both have, would help, and "
             "--cardinality if a graph has duplicates"
+        )
+    if (
+        absence is not None
+        and not any(Competition.of(outcome.settings.matching))
+        and not teaches(outcome.prepared.given)
+    ):
+        return (
+            "with --cardinality many-to-many, confidence has little to stand on and may be too high; "
+            f"{FEWEST_CHECKED} decisions (--decisions) would correct it, and so would another --cardinality that holds"
         )
     return broken_promise(outcome)
 

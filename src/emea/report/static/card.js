@@ -59,7 +59,7 @@ function signed(value) {
 
 /** The card of a link. */
 export function card(explanation) {
-  const { groups = [], runner_up: rival, smallest_set: smallest, illustration = [] } = explanation;
+  const { groups = [], runner_up: rival, smallest_set: smallest, illustration = [], not_compared: left = [] } = explanation;
   const parts = groups.flatMap((group) => group.parts ?? []);
   return element(
     "article",
@@ -68,6 +68,7 @@ export function card(explanation) {
     waterfall(explanation),
     neighbours(parts.filter((part) => part.source_neighbour || part.target_neighbour)),
     values(parts.filter((part) => part.source_value != null || part.target_value != null)),
+    left.map((line) => element("p", {}, label(line))),
     illustration.length ? illustrated(illustration) : null,
     smallest ? withoutThese(smallest) : null,
     rival ? whyNot(explanation, rival) : null,

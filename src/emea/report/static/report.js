@@ -219,7 +219,7 @@ function draw(view, state, data) {
   }
   const count = view.rows.length.toLocaleString("en");
   view.status.textContent = shown.length
-    ? `${(begin + 1).toLocaleString("en")}–${(begin + shown.length).toLocaleString("en")} of ${count} links`
+    ? `${(begin + 1).toLocaleString("en")}–${(begin + shown.length).toLocaleString("en")} of ${count} link${view.rows.length === 1 ? "" : "s"}`
     : "No link matches.";
   view.body.replaceChildren(...shown.map((link) => tableRow(link, data)));
   const last = Math.max(0, Math.ceil(view.rows.length / PAGE) - 1);

@@ -78,7 +78,7 @@ def test_search_filter_and_order(opened: Open, small: Path) -> None:
     page.get_by_label("Type").select_option("")
     page.get_by_label("Confidence from").fill("0")
     page.get_by_label("Known pairs say").select_option("wrong")
-    expect(page.locator(".status")).to_have_text("1–1 of 1 links")
+    expect(page.locator(".status")).to_have_text("1–1 of 1 link")
     page.get_by_label("Search names").fill("no such name")
     expect(page.locator(".status")).to_have_text("No link matches.")
 

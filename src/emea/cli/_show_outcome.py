@@ -55,11 +55,11 @@ def shown_absence(outcome: Outcome, absence: Absence) -> str:
     from emea.method.competition import Competition
 
     task, links = outcome.prepared.given, outcome.alignment.source
-    settled = {*links.tolist(), *task.seeds.source.tolist(), *task.unmatched.source.tolist()} - {-1}
-    left = max(0, absence.sources - len(settled))
-    told = f"{left:,} of {absence.sources:,} sources stay unlinked" + (
-        ", some of which may have a counterpart" * (left > 0)
-    )
+    alone = {*task.unmatched.source.tolist()} - {-1}
+    left = max(0, absence.sources - len({*links.tolist(), *task.seeds.source.tolist()} | alone))
+    told = f"{left:,} of {absence.sources:,} sources stay unlinked"
+    told += f" besides {len(alone):,} known to have no counterpart" * bool(alone)
+    told += ", some of which may have a counterpart" * (left > 0 and not alone)
     if not len(links) or not any(Competition.of(outcome.settings.matching)):
         return told
     return f"{told}; of sources that have none, {absence.linked:.1%} are expected to be linked by mistake"

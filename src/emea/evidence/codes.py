@@ -4,7 +4,7 @@ attribute holds such numbers is told by all of its values."""
 from __future__ import annotations
 
 import re
-from itertools import product
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,12 @@ import pyarrow.compute as pc
 from emea.data import Graph
 from emea.evidence.values import STRING, Meanings, normal_form
 
-LIKE = (
-    r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){3,}\)?\s*$"  # what they look like, for Arrow
-)
-MARKED = r"^\s*\+|^\s*0\d|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"  # by parts set apart or a zero: no mere numbers
+# For Arrow: what they look like; and those that are no mere numbers, by parts set apart or a zero in front.
+LIKE = r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){4,}\)?\s*$"
+MARKED = r"^\s*\+|^\s*0\d|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"
+OTHERS = r"^\s*(?:[+-]?\d*\.\d+\s*$|-?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:$|[T ,]))"  # measured numbers, and dates
+OTHER = re.compile(OTHERS)
 DIGITS, MOST_LETTERS = 5, 4  # a number of a thing has so many at least, and at most
-OTHERS = re.compile(
-    r"^\s*(?:[+-]?\d*\.\d+\s*$|-?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:$|[T ,]))"
-)  # measured numbers, and dates
 SEPARATOR = re.compile(r"[^0-9a-z]+")
 TRUNK = re.compile(r"\(0+\)")  # dialled within a country only
 # Calling codes of countries: no other begins like one of these, and all others have three digits.
@@ -37,39 +35,54 @@ def read_codes(source: Graph, target: Graph) -> tuple[Meanings, Meanings]:
     """What the values stand for in attributes of both graphs that hold numbers of things, where separators hide that
     they are the same: written alike, they are better left as they are."""
     sides = _codes(source), _codes(target)
-    plain = [{number: {*map(normal_form, codes)} for number, codes in side.items()} for side in sides]
+    plain = [
+        {number: {form for text in codes if (form := normal_form(text))} for number, codes in side.items()}
+        for side in sides
+    ]
     bare = [{number: {*codes.values()} for number, codes in side.items()} for side in sides]
-    found: tuple[dict[int, dict[str, str]], ...] = {}, {}
-    for both in product(*sides):
-        before, same = (one[both[0]] & other[both[1]] for one, other in (plain, bare))
-        if len(same) - len(before) >= max(FEWEST, NEWS * len(same)):
+    before = _shared(*plain)
+    found: tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]] = {}, {}
+    for both, same in _shared(*bare).items():
+        if same - before[both] >= max(FEWEST, NEWS * same):
             for own, side, number in zip(found, sides, both, strict=True):
                 own[number] = side[number]
-    return found[0], found[1]
+    return found
+
+
+def _shared(first: dict[int, set[str]], second: dict[int, set[str]]) -> Counter[tuple[int, int]]:
+    """How many forms each attribute of the first graph has in common with each of the second."""
+    held: dict[str, list[int]] = {}
+    for number, forms in second.items():
+        for form in forms:
+            held.setdefault(form, []).append(number)
+    return Counter((one, other) for one, forms in first.items() for form in forms for other in held.get(form, ()))
 
 
 def _codes(graph: Graph) -> dict[int, dict[str, str]]:
     """The values of attributes that hold numbers of things, and the same without separators, in normal form."""
     attribute, value = graph.literals["attribute"].to_numpy(), graph.literals["value"]
-    count, like, marked = (
-        np.bincount(attribute, shown, len(graph.attributes))
-        for shown in (None, *(pc.match_substring_regex(value, pattern).to_numpy() for pattern in (LIKE, MARKED)))
+    like, marked, others = (pc.match_substring_regex(value, each).to_numpy() for each in (LIKE, MARKED, OTHERS))
+    count, likely, parted = (
+        np.bincount(attribute, each, len(graph.attributes)) for each in (None, like & ~others, marked & ~others)
     )
+    order = np.argsort(attribute, kind="stable")
+    ends = np.cumsum(count)
     found: dict[int, dict[str, str]] = {}
-    for number in np.flatnonzero((like > 0) & (like >= MOSTLY * count)).tolist():
-        texts = pc.unique(value.filter(pa.array(attribute == number))).to_pylist()
-        codes = {text: code for text in texts if (code := squeezed(text))}
-        if (marked[number] >= FEWEST or _as_long(codes)) and len(codes) >= MOSTLY * len(texts):
-            forms = {text: STRING + (code.lstrip("0") or code) for text, code in codes.items()}
-            if len({*forms.values()}) >= ALL_BUT_FEW * len({text.casefold() for text in codes}):
-                found[number] = forms
+    for number in np.flatnonzero((likely > 0) & (likely >= MOSTLY * count)).tolist():
+        texts = pc.unique(value.take(pa.array(order[ends[number] - count[number] : ends[number]])))
+        if parted[number] < FEWEST and not _as_long(texts):
+            continue
+        codes = {text: code for text in texts.to_pylist() if (code := squeezed(text))}
+        forms = {text: STRING + (code.lstrip("0") or code) for text, code in codes.items()}
+        if len({*forms.values()}) >= ALL_BUT_FEW * len({text.casefold() for text in codes}):
+            found[number] = forms
     return found
 
 
-def _as_long(codes: dict[str, str]) -> bool:
+def _as_long(texts: pa.Array) -> bool:
     """Whether nearly all are long and have the same length, as numbers that count or measure something do not."""
-    lengths = np.bincount([len(code) for code in codes.values()])
-    return len(lengths) > LONG and lengths[LONG:].max() >= SAME_LENGTH * len(codes)
+    lengths = np.bincount(pc.utf8_length(texts).to_numpy())
+    return len(lengths) > LONG and bool(lengths[LONG:].max() >= SAME_LENGTH * len(texts))
 
 
 def squeezed(text: str) -> str | None:
@@ -81,7 +94,7 @@ def squeezed(text: str) -> str | None:
     """
     code = SEPARATOR.sub("", text.lower())
     digits = sum(each.isdigit() for each in code)
-    if digits < DIGITS or len(code) - digits > MOST_LETTERS or OTHERS.match(text):
+    if digits < DIGITS or len(code) - digits > MOST_LETTERS or OTHER.match(text):
         return None
     if text.lstrip().startswith("+"):
         code = SEPARATOR.sub("", TRUNK.sub("", text))

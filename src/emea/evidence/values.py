@@ -87,17 +87,17 @@ def read_values(
     graph: Graph, settings: EvidenceSettings, common: pa.Array | None = None, meanings: Meanings | None = None
 ) -> Values:
     """A graph's literals in normal form; those without one, or of a kind that does not count, are left out. `common`
-    holds the names that entities of both graphs have, `meanings` what dates in other notations and words without spaces
-    stand for."""
+    holds the names that entities of both graphs have, `meanings` what dates in other notations, words without
+    spaces and numbers of things stand for."""
     table = graph.literals
     columns = [table[name].to_pylist() for name in ("entity", "attribute", "value", "datatype", "language")]
     rows: Iterable[tuple[int, int, str, str | None, str | None]] = zip(*columns, strict=True)
     attributes = graph.attributes
     if settings.local_names:
-        own = enumerate(local_names(graph.entities))
-        rows = chain(
-            rows, ((entity, len(graph.attributes), CAMEL.sub(" ", name), None, "") for entity, name in own if name)
-        )
+        names = local_names(graph.entities)
+        split = CAMEL if _run_together(names) else None
+        own = ((entity, split.sub(" ", name) if split else name) for entity, name in enumerate(names) if name)
+        rows = chain(rows, ((entity, len(graph.attributes), name, None, "") for entity, name in own))
         attributes = pa.concat_arrays([attributes, pa.array([LOCAL_NAME], attributes.type)])
     place: dict[str, int] = {}
     found: list[tuple[int, int, int]] = []
@@ -134,6 +134,13 @@ def words_apart(graph: Graph) -> Meanings:
         forms = ((text, normal_form(CAMEL.sub(" ", text))) for text in texts if CAMEL.search(text))
         found[number] = {text: form for text, form in forms if form}
     return found
+
+
+def _run_together(names: list[str]) -> bool:
+    """Whether names are written like birthDate."""
+    named = pa.array([name for name in names if name], pa.large_string())
+    together, spaced = (pc.sum(pc.match_substring_regex(named, like)).as_py() or 0 for like in (TOGETHER, SPACE))
+    return bool(together and together >= OFTEN * len(named) and spaced <= SELDOM * len(named))
 
 
 def _fault(text: str, datatype: str | None, form: str | None) -> str | None:

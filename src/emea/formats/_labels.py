@@ -78,8 +78,7 @@ def labels(graph: Graph, entities: np.ndarray | None = None, languages: Sequence
 def labelled(graph: Graph, label: str) -> np.ndarray:
     """The entities that have this label in some language, upper and lower case alike."""
     namings, wanted = _namings(graph), label.strip().lower()
-    whole = np.max([parts[0] for parts in namings if len(parts) == 1], axis=0)
-    naming = pa.array(whole[graph.literals["attribute"].to_numpy()] >= 0)
+    naming = pa.array(namings[0][0][graph.literals["attribute"].to_numpy()] >= 0)
     same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(graph.literals["value"])), wanted)
     found = graph.literals["entity"].filter(pc.and_(naming, same)).to_numpy()
     if len(namings) > 1:
@@ -205,9 +204,11 @@ def _like_names(literals: pa.Table, called: np.ndarray, share: float) -> list[in
     attribute, entity = (literals[name].to_numpy() for name in ("attribute", "entity"))
     size = 1 + int(entity.max(initial=0))
     holders = np.bincount(unique_numbers(attribute * size + entity) // size, minlength=len(called))
+    order = np.argsort(attribute, kind="stable")
+    start = np.searchsorted(attribute[order], np.arange(len(called) + 1))
     found: list[tuple[bool, float, float, int]] = []
     for number in np.flatnonzero(holders >= max(FEWEST, share * len(unique_numbers(entity)))):
-        value = literals["value"].take(pa.array(np.flatnonzero(attribute == number)[:JUDGED]))
+        value = literals["value"].take(pa.array(order[start[number] : start[number + 1]][:JUDGED]))
         short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
         lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
         distinct = len(pc.unique(value)) / len(value)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from emea.evidence.descriptions import Description
+from emea.kernels.ranges import distinct
 
-LEAST_ATTRIBUTES = 2  # in which copies have values: two people of one name need not be the same
+LEAST = 2  # different values that copies have: two people of one name need not be the same
 BEYOND = 10.0  # times as many pairs of such entities as chance would make, from which they are copies
 
 
 def copies(side: Description, pairs: np.ndarray) -> np.ndarray:
-    """Which pairs of entities of a graph have the same values of all attributes, [pairs] bool; none of them if
-    attributes that do not depend on each other would make about as many."""
+    """Which pairs of entities of a graph have the same values of all attributes, and the same position, [pairs] bool;
+    none of them if attributes that do not depend on each other would make about as many."""
     values, own = side.values, np.flatnonzero(side.linkable)
     draw, size = np.random.default_rng(0), len(side.linkable)
     mark = draw.integers(1, 2**62, len(values.forms), dtype=np.uint64)
     held: list[tuple[np.ndarray, np.ndarray]] = []  # of each attribute, the entities that have it, and their values
-    every, attributes = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.int64)
+    every = np.zeros(size, dtype=np.uint64)
+    different = np.bincount(distinct(np.stack([values.entity, values.value], 1))[:, 0], minlength=size)
     order = np.argsort(values.attribute, kind="stable")
     bounds = np.searchsorted(values.attribute[order], np.arange(len(values.attributes) + 1))
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -27,9 +29,9 @@ def copies(side: Description, pairs: np.ndarray) -> np.ndarray:
         np.add.at(total, index.ravel(), mark[values.value[rows]])
         held.append((entity, total))
         every[entity] += total * draw.integers(1, 2**62, dtype=np.uint64)
-        attributes[entity] += 1
     one, other = pairs.T
-    same: np.ndarray = (every[one] == every[other]) & (attributes[one] >= LEAST_ATTRIBUTES)
+    place = np.nan_to_num(side.position, nan=np.inf)
+    same: np.ndarray = (every[one] == every[other]) & (different[one] >= LEAST) & (place[one] == place[other]).all(1)
     if not same.any():
         return same
     likely = 1.0

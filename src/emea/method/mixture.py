@@ -180,7 +180,7 @@ class _Mixture:
         said = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
         score, against, weight = self._sums(*said, probability)
         score, sources = score[self.evidence.of], float(sample.sources.sum())
-        lonely = 1 - len(np.unique(sample.pairs[linked, 0])) / max(1.0, sources)
+        lonely = 1 - len(np.unique(sample.pairs[probability >= LINKED, 0])) / max(1.0, sources)
         each = lonely * sources * float(sample.targets.sum()) / max(1.0, float(weight.sum()))
         made = coincidences(score[known], linked[known], against, each * weight)
         found[known] = by_chance(score[known], linked[known], against, made, lonely * ONE_MORE)

@@ -170,10 +170,11 @@ def _within(side: Description, fields: Fields, draw: np.random.Generator, mates:
     size, own = len(side.linkable), np.flatnonzero(side.linkable)
     near = joined(side.values, side.values, (size, size))
     near = distinct(np.concatenate([near[near[:, 0] < near[:, 1]], close(side.position, side.position)[0]]))
+    known = keys_of(near, size)
     near = near[~(copies(side, near) | _rivals(side, mates, near))]
     other = np.sort(draw.choice(own, (RANDOM_PAIRS if len(own) else 0, 2)), 1)
-    other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), keys_of(near, size))]
-    rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(near))
+    other = other[(other[:, 0] < other[:, 1]) & ~np.isin(keys_of(other, size), known)]
+    rest = max(0.0, len(own) * (len(own) - 1) / 2 - len(known))
     each = max(1.0, len(near) / MOST_WITHIN)
     near = near if each == 1 else near[np.sort(draw.choice(len(near), MOST_WITHIN, replace=False))]
     weight = np.concatenate([np.full(len(near), each), np.full(len(other), rest / max(1, len(other)))])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from itertools import chain, zip_longest
+
+import pyarrow.compute as pc
 
 from emea.data import Links
 from emea.errors import InputError
 from emea.evidence.prepared import Prepared
-from emea.formats._labels import labelled
+from emea.formats._labels import labelled, labels
 from emea.order import place_of
 from emea.runs.kept import Kept
 from emea.runs.wording import Called, both_called, readable
@@ -87,7 +90,8 @@ class Finder:
     def _hint(self, text: str, *sides: int) -> str:
         """Which entities of these graphs may be meant: those whose label or name contains the text, else the name that
         is most like it."""
-        found = [each for side in sides for each in self._containing(text, side)]
+        turns = zip_longest(*(self._containing(text, side) for side in sides))
+        found = [each for turn in turns for each in turn if each is not None]
         if not found:
             names = [each for side in sides for each in self.names[side].to_pylist()]
             found = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
@@ -95,9 +99,13 @@ class Finder:
         return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
     def _containing(self, text: str, side: int) -> list[str]:
-        """Labels, or else names, that contain a text; those that begin with it first."""
-        wanted, found = text.casefold(), []
-        for number in range(len(self.names[side])):
-            both = (self.label(side, number), self.name(side, number))
-            found += [each for each in both if wanted in each.casefold()][:1]
-        return sorted(found, key=lambda each: not each.casefold().startswith(wanted))
+        """A few labels and names that contain a text; those that begin with it first."""
+        columns = [self.names[side]]
+        if self.prepared is not None:
+            columns.insert(0, labels((self.prepared.given.source, self.prepared.given.target)[side]))
+        found = [
+            column.filter(like(column, text, ignore_case=True)).slice(0, HINTS).to_pylist()
+            for like in (pc.starts_with, pc.match_substring)
+            for column in columns
+        ]
+        return [*dict.fromkeys(chain.from_iterable(found))] if text.strip() else []

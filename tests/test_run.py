@@ -423,8 +423,8 @@ def test_flags_are_shown_without_a_value(words: list[str], tmp_path: Path) -> No
 def test_public_names() -> None:
     public = {
         "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",
-        "SavedResult", "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "load", "profile", "read",
-        "read_benchmark", "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
+        "SavedResult", "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "load", "profile",
+        "read", "read_benchmark", "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public
     assert public <= set(dir(emea))

@@ -12,7 +12,7 @@ import emea
 from emea.evidence.comparison import Comparison
 from emea.method.chance import by_chance, coincidences
 from emea.method.copies import copies
-from emea.method.mixture import UNMATCHED_PRIOR, _Mixture
+from emea.method.mixture import _Mixture
 from test_comparison import described, words_of_all
 from two_tables import FIRST, LAST, Pair
 
@@ -74,5 +74,5 @@ def test_what_is_rare_everywhere_is_not_rarer_in_a_small_kind() -> None:
     """A level that 20 of a million pairs have, of a kind with 10,000 of which none has it."""
     kind, level = np.array([0, 0, 1]), np.array([0, 1, 1])
     weight = np.array([20.0, 990_000, 10_000])
-    shares = _Mixture._shares(SimpleNamespace(kinds=2), level, weight, kind, 2, UNMATCHED_PRIOR)  # type: ignore[arg-type]
+    shares = _Mixture._shares(SimpleNamespace(kinds=2), level, weight, kind, 2, matched=False)  # type: ignore[arg-type]
     assert shares[1, 0] == pytest.approx(shares[0, 0], rel=0.2)

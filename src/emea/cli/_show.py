@@ -147,7 +147,7 @@ def shown_decisions(given: Task, *, judged: bool) -> str | None:
     if not (len(given.checked) or len(given.exclusions) or len(given.unmatched)):
         return None
     wrong, alone = counted(len(given.exclusions), "pair"), counted(len(given.unmatched), "entity")
-    told = f"besides the seeds, {wrong} given as wrong and {alone.replace('entitys', 'entities')} without counterpart"
+    told = f"besides the seeds, {wrong} given as wrong and {alone} without counterpart"
     decided = counted(len(given.checked) + len(given.unmatched), "decision")
     if not judged:
         return told

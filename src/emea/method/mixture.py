@@ -129,7 +129,7 @@ class _Mixture:
     def _unmatched(self, kind: np.ndarray) -> list[np.ndarray]:
         """Shares of the levels of each field among pairs within a graph, if these are of such kinds."""
         columns = zip(self.within.levels.T, self.depth, strict=True)
-        return [self._shares(level, self.weight, kind, depth, UNMATCHED_PRIOR) for level, depth in columns]
+        return [self._shares(level, self.weight, kind, depth, matched=False) for level, depth in columns]
 
     def tell_apart(self, odds: np.ndarray) -> None:
         """Where both graphs may have duplicates, read what unmatched pairs are like off pairs within a graph that are
@@ -203,7 +203,7 @@ class _Mixture:
         kinds, [profiles, fields] each."""
         found = [np.zeros(side.levels.shape) for side in (self.evidence, self.within)]
         for field, depth in enumerate(self.depth):
-            matched = self._shares(self.evidence.levels[:, field], matched_in, kinds[0], depth, MATCHED_PRIOR)
+            matched = self._shares(self.evidence.levels[:, field], matched_in, kinds[0], depth, matched=True)
             ratio = falling(matched, unmatched[field])
             if field < len(self.sample.fields) and self.sample.fields.texts[field]:
                 ratio[:, -1] = ratio[:, -1].clip(min=0.0)  # texts that differ say nothing
@@ -237,25 +237,27 @@ class _Mixture:
         """Log-likelihood ratio of each level, [kinds, depth]. Unmatched are pairs whose entities have another
         counterpart, and pairs at random."""
         kind = self.sample.evidence.kind
-        matched = self._shares(level, probability, kind, depth, MATCHED_PRIOR)
+        matched = self._shares(level, probability, kind, depth, matched=True)
         unmatched = self._shares(
             np.concatenate([level, at_random]),
             np.concatenate([rival, self.unlisted]),
             np.concatenate([kind, self.sample.random_kind]),
             depth,
-            UNMATCHED_PRIOR,
+            matched=False,
         )
         return falling(matched, unmatched)
 
-    def _shares(self, level: np.ndarray, weight: np.ndarray, kind: np.ndarray, depth: int, prior: float) -> np.ndarray:
+    def _shares(
+        self, level: np.ndarray, weight: np.ndarray, kind: np.ndarray, depth: int, *, matched: bool
+    ) -> np.ndarray:
         """Share of each level among the pairs of a kind, near that among all if there are few, [kinds, depth]."""
         known = level != UNKNOWN
         count = np.bincount(kind[known] * depth + level[known], weight[known], self.kinds * depth)
         found = count.reshape(self.kinds, depth)
-        whole = found.sum(0) + prior / depth
+        whole = found.sum(0) + (MATCHED_PRIOR if matched else UNMATCHED_PRIOR) / depth
         general = whole / whole.sum()
         smooth = found + SMOOTHING * general
-        if prior == UNMATCHED_PRIOR:  # a level that is rare in all kinds is not rarer in those where nobody has it
+        if not matched:  # a level that is rare in all kinds is not rarer in those where nobody has it
             smooth = (found + RARE) / (found.sum(1, keepdims=True) + RARE / general)
         shares: np.ndarray = smooth / smooth.sum(1, keepdims=True)
         return shares

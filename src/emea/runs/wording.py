@@ -107,10 +107,11 @@ def followed(relation: str, *, back: bool) -> str:
 def counted(number: int, noun: str) -> str:
     """As in "2 matching neighbours or values".
 
-    >>> counted(2, "matching neighbour or value"), counted(1, "link")
-    ('2 matching neighbours or values', '1 link')
+    >>> counted(2, "matching neighbour or value"), counted(1, "link"), counted(0, "entity")
+    ('2 matching neighbours or values', '1 link', '0 entities')
     """
-    return f"{number:,} {noun if number == 1 else ' or '.join(f'{word}s' for word in noun.split(' or '))}"
+    several = (f"{word[:-1]}ies" if word.endswith("ty") else f"{word}s" for word in noun.split(" or "))
+    return f"{number:,} {noun if number == 1 else ' or '.join(several)}"
 
 
 def dates_compared(first: str, second: str, similarity: float) -> str | None:

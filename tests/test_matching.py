@@ -333,7 +333,7 @@ def test_what_a_loop_taught_itself_is_discounted() -> None:
     assert 0.8 < found[-1][2] < 0.95
     trials = drawn_trials(500, -0.5, 1.2, seed=1)
     offset, slope = _fit_line(torch.logit(trials[:, 0]), trials[:, 1], STEADY, None).tolist()
-    shift, factor = _discount(0.9)
+    shift, factor = _discount(0.9, scouted=False)
     assert Calibration(trials, self_taught=0.9).line[:2] == pytest.approx((shift + factor * offset, factor * slope))
 
 

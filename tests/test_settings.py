@@ -17,6 +17,7 @@ FEW = {
     "em.rounds": 2,
     "encoders.rrea.epochs": 3,
     "encoders.rrea.more_epochs": 2,
+    "em.scouts": 2,
     "encoders.committee.alone": 1,
     "encoders.committee.settings.rrea.epochs": 3,
     "encoders.committee.settings.rrea.more_epochs": 2,

@@ -42,7 +42,7 @@ def progress(chosen: Settings, *, shown: bool) -> Iterator[Observers]:
 
 def _rounds(chosen: Settings) -> int | None:
     """How many there will be after the first; None if unknown."""
-    return chosen.em.rounds if chosen.method == EMEA else None
+    return chosen.em.rounds if chosen.method == EMEA and not chosen.em.scouts else None
 
 
 def _bars(bars: Progress, rounds: int | None) -> Observers:

@@ -28,7 +28,7 @@ from emea.method.judge import judge, taught
 from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of, self_taught
+from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, self_taught
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
@@ -42,7 +42,19 @@ def rounds(
     watch: Watch | None = None,
     engine: Engine = LOCAL,
 ) -> Iterator[Round]:
-    """The method: yield each round as it ends. Round 0 fits the encoder to the seeds alone; a state resumes a run."""
+    """The method: yield each round as it ends; those of scouts first, if there are any. A state resumes a run."""
+    while (number := 1 + (state.scouts if state else 0)) <= settings.em.scouts:
+        for ended in _rounds(prepared, settings.of_scouts(), state, watch, engine):
+            state = after_scout(ended, settings.em.scouts) if ended.final else ended.state
+            yield replace(ended, scout=number, state=state, final=False)
+            del ended  # frees memory before the next fit
+    yield from _rounds(prepared, settings, state, watch, engine)
+
+
+def _rounds(
+    prepared: Prepared, settings: Settings, state: State | None, watch: Watch | None, engine: Engine
+) -> Iterator[Round]:
+    """Algorithm 1. Round 0 fits the encoder to the seeds and, if there were scouts, to what they agree on."""
     loop = _Loop(prepared, settings, engine)
     state = loop.begin(state)
     for number in range(state.done, settings.em.rounds + 1):
@@ -62,6 +74,7 @@ def rounds(
             considered=verdict.considered,
             asked=verdict.asked,
             said=verdict.said,
+            labels=state.labels,
             state=state,
             final=final,
             fitting=proposal.seconds,
@@ -86,7 +99,8 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
         grounds = replace(grounds, taught=said)
     else:
         tried, first = last.state.trials, max(1, last.number - settings.probability.folds)  # round 0 says little
-        calibration = Calibration(tried[tried[:, 0] >= first, 1:], self_taught=self_taught(last, prepared, settings))
+        own, scouted = self_taught(last, prepared, settings), settings.em.scouts > 0
+        calibration = Calibration(tried[tried[:, 0] >= first, 1:], self_taught=own, scouted=scouted)
         grounds = replace(grounds, line=calibration.line)
     alignment = match(believed, calibration, settings.matching)
     return Outcome(prepared, settings, alignment, believed, last, absence, grounds)
@@ -237,6 +251,8 @@ class _Loop:
             trials=torch.cat([state.trials, _trials(verdict.agreed, lesson, state.done, self.competition)]),
             random=self.generator.get_state(),
             encoder=self.encoder.state(),
+            scouts=state.scouts,
+            scouted=state.scouted,
         )
         return after, lesson.closing or (settled and not len(lesson.hidden))
 

@@ -21,6 +21,7 @@ from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
 SMALLEST_KNOWN = 0.003  # share of the encoder's pairs; with fewer, confidence is not discounted further
+SCOUTED = 0.72  # slope at least, of a loop that began with what others agree on
 SMALLEST_CHANCE = 1e-4  # nothing is surer, or less sure, than by this much
 LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too long and pairs are chosen greedily
 
@@ -127,10 +128,12 @@ class Calibration:
     that sure links are right says nothing about pairs that nobody would link.
     """
 
-    def __init__(self, trials: Tensor, links: Tensor | None = None, *, self_taught: float = 0.0) -> None:
+    def __init__(
+        self, trials: Tensor, links: Tensor | None = None, *, self_taught: float = 0.0, scouted: bool = False
+    ) -> None:
         """Fit to trials, [trials, 2]: confidence, right. If the confidence of the links is given, [links], trials are
         not drawn at random from them: those of doubtful links then hardly move what is usual. `self_taught` is the
-        share of the encoder's pairs that are the loop's own labels."""
+        share of the encoder's pairs that are the loop's own labels, `scouted` whether others went ahead of it."""
         evidence, right = _logit(trials[:, 0]), trials[:, 1].double()
         prior = STEADY if self_taught else ANYWHERE
         if links is not None and len(links):
@@ -138,7 +141,7 @@ class Calibration:
         self.parameters = _fit_line(evidence, right, prior, slope=None)  # offset, slope
         if float(self.parameters[1]) < SMALLEST_SLOPE:
             self.parameters = _fit_line(evidence, right, prior, slope=SMALLEST_SLOPE)
-        offset, slope = _discount(self_taught)
+        offset, slope = _discount(self_taught, scouted=scouted)
         self.parameters = slope * self.parameters + offset * self.parameters.new_tensor([1.0, 0.0])
         self.lowest = float(evidence.min()) if links is not None and len(evidence) else ANY_LOGIT
 
@@ -158,15 +161,17 @@ class Calibration:
         return torch.sigmoid(self.line(_logit(confidence)))
 
 
-def _discount(self_taught: float) -> tuple[float, float]:
+def _discount(self_taught: float, *, scouted: bool) -> tuple[float, float]:
     """Offset and slope of what is taken from confidence in links that a loop taught itself.
 
     A hidden seed fares better than other entities: the labels around it were found in rounds that knew it. And a link
     confirms itself: what it labelled returns to it. How much this matters was learned from development splits, where
-    the share is .7 to .99 (docs/log.md, "How sure is a loop that teaches itself?").
+    the share is .7 to .99 (docs/log.md, "How sure is a loop that teaches itself?"). What several loops agree on
+    confirms itself less ("Loops that go ahead").
     """
     known = max(1 - self_taught, SMALLEST_KNOWN)
-    return self_taught * (0.54 + 0.17 * math.log(known)), 1 - 0.48 * self_taught
+    slope = 1 - 0.48 * self_taught
+    return self_taught * (0.54 + 0.17 * math.log(known)), max(slope, SCOUTED) if scouted and self_taught else slope
 
 
 def _fit_line(evidence: Tensor, right: Tensor, prior: Prior, slope: float | None) -> Tensor:

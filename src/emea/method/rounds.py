@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from emea.kernels.segments import segment_best
 from emea.method.compatibility import labels
 from emea.method.competition import Competition
 from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
+from emea.method.labelling import added_up, agreed_on
 from emea.method.probability import Scale
 from emea.method.rulebook import Said
 from emea.settings import ProbabilitySettings, Settings
@@ -34,6 +35,8 @@ class State:
     trials: Tensor  # [trials, 3]: round, confidence of the link found for a hidden seed, and whether it is right
     random: Tensor  # state of the generator
     encoder: dict[str, Tensor]  # what the encoder continues from
+    scouts: int = 0  # loops that went ahead and have ended
+    scouted: Links = field(default_factory=Links.empty)  # their labels, with the sums of their weights
 
     @classmethod
     def start(cls, settings: ProbabilitySettings, generator: torch.Generator) -> State:
@@ -82,12 +85,14 @@ class Round(Step):
     considered: Counterparts  # q_Θ over the best of each entity, with the seeds fixed
     asked: Counterparts  # the beliefs that the rules were asked with last, over the same pairs
     said: Said  # what they answered
+    labels: Links  # pseudo-labels that follow from it
     state: State  # after this round
     final: bool
     fitting: float  # seconds that the encoder took
+    scout: int = 0  # number of the loop, if it is one that goes ahead
 
     def __repr__(self) -> str:
-        return f"Round({self.number}, {len(self.state.labels):,} pseudo-labels, {self.seconds:.1f} s)"
+        return f"Round({self.number}, {len(self.labels):,} pseudo-labels, {self.seconds:.1f} s)"
 
     @property
     def trials(self) -> Tensor:
@@ -109,8 +114,9 @@ class Round(Step):
     def record(self) -> dict[str, Any]:
         """What the round found, for rounds.jsonl."""
         return {
+            **({"scout": self.scout} if self.scout else {}),
             "candidates": len(self.believed.candidates),
-            "pseudo_labels": len(self.state.labels),
+            "pseudo_labels": len(self.labels),
             **asdict(self.state.scale),
             "weights": self.weights,
             "agreement": self.agreement,
@@ -120,7 +126,7 @@ class Round(Step):
 
     def headline(self) -> str:
         """How many pairs were labelled, and how hidden seeds fared."""
-        found = f"{len(self.state.labels):,} pairs labelled"
+        found = (f"scout {self.scout}, " if self.scout else "") + f"{len(self.labels):,} pairs labelled"
         if len(self.trials):
             found += f", {int(self.trials[:, 1].sum())} of {len(self.trials)} links of held-out pairs right"
         return found
@@ -177,6 +183,16 @@ def grounds_of(last: Round, settings: Settings) -> Grounds:
         say=settings.compatibility.last_say,
         competition=Competition.of(settings.matching),
     )
+
+
+def after_scout(last: Round, scouts: int) -> State:
+    """The start of the next loop, once one of those that go ahead has ended. They know nothing of each other; the loop
+    after all of them starts from what they agree on."""
+    done, state, targets = last.state.scouts + 1, last.state, last.believed.candidates.targets
+    found = added_up(state.scouted.to(state.labels.source.device) + state.labels, targets)
+    labels = agreed_on(found, scouts) if done == scouts else Links.empty()
+    start = replace(state, done=0, labels=labels, fold=0, trials=state.trials[:0], encoder={})
+    return replace(start, scouts=done, scouted=found)
 
 
 def self_taught(last: Round, prepared: Prepared, settings: Settings) -> float:

@@ -23,7 +23,8 @@ from emea.method.probability import Scale
 from emea.method.rounds import State
 from emea.runs.folder import CHECKPOINT
 
-FORMAT = 3  # of what is in it
+FORMAT = 4  # of what is in it
+COLUMNS = ("source", "target", "weight")  # of links
 ROWS = 1 << 18  # whose text is held at a time
 
 
@@ -39,9 +40,8 @@ class Checkpoint:
         """Put the checkpoint in place of the last one."""
         state = self.state
         tensors = {
-            "labels.source": state.labels.source,
-            "labels.target": state.labels.target,
-            "labels.weight": state.labels.weight,
+            **_columns("labels", state.labels),
+            **_columns("scouted", state.scouted),
             "trials": state.trials,
             "random": state.random,
             **{f"encoder.{name}": value for name, value in state.encoder.items()},
@@ -51,6 +51,7 @@ class Checkpoint:
             "done": state.done,
             "scale": asdict(state.scale),
             "fold": state.fold,
+            "scouts": state.scouts,
             "rounds": self.rounds,
             "timings": self.timings,
         }
@@ -85,13 +86,16 @@ class Checkpoint:
         encoder = {
             name.removeprefix("encoder."): value for name, value in tensors.items() if name.startswith("encoder.")
         }
-        labels = Links(*(tensors[f"labels.{column}"] for column in ("source", "target", "weight")))
-        scale, fold = Scale(**record["scale"]), record["fold"]
+        labels, scouted = (
+            Links(*(tensors[f"{name}.{column}"] for column in COLUMNS)) for name in ("labels", "scouted")
+        )
         state = State(
             done=record["done"],
             labels=labels,
-            scale=scale,
-            fold=fold,
+            scale=Scale(**record["scale"]),
+            fold=record["fold"],
+            scouts=record["scouts"],
+            scouted=scouted,
             trials=tensors["trials"],
             random=tensors["random"],
             encoder=encoder,
@@ -102,6 +106,10 @@ class Checkpoint:
     def remove(folder: Path) -> None:
         """Take the checkpoint away, once the results are written."""
         (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _columns(name: str, links: Links) -> dict[str, Tensor]:
+    return {f"{name}.{column}": getattr(links, column) for column in COLUMNS}
 
 
 def fingerprint(task: Task) -> str:

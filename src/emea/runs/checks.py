@@ -62,7 +62,8 @@ def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
 
 def _idle_settings(settings: Settings) -> Iterator[str]:
     """Settings of plug-ins that are not in use, except those of a preset: someone expects them to matter."""
-    of_method = {"encoders": (settings.em.encoder,), "rules": settings.rule_names}
+    scouts = (settings.em.scout,) * bool(settings.em.scouts)
+    of_method = {"encoders": (settings.em.encoder, *scouts), "rules": settings.rule_names}
     for kind in ("encoders", "rules", "baselines"):
         in_use = of_method.get(kind, (EMEA,)) if settings.method == EMEA else (settings.method,)
         presets = [preset.get(kind, {}) for preset in PRESETS.values()]

@@ -70,9 +70,18 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     least = fixed + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
     blocks = 0.0 if bounded else _block(settings, width)
     memory = least if bounded else fixed + numbers * 4 * COPIES + blocks
-    seconds = _seconds(prepared, settings, features, fits, training)
+    seconds = _seconds(prepared, settings, features, fits, training) + _scouting(prepared, settings)
     free = min(free_memory(device), math.inf if limit is None else limit)
     return Estimate(pairs, features, width, memory, least, blocks, free, seconds)
+
+
+def _scouting(prepared: Prepared, settings: Settings) -> float:
+    """How long the loops that go ahead take, if their encoder is not trained."""
+    if not settings.em.scouts:
+        return 0.0
+    own = settings.of_scouts()
+    features = plugins.find("encoders", own.em.encoder, Encoder).features(own.encoder_settings())
+    return settings.em.scouts * _seconds(prepared, own, features, 1 + _rounds(prepared, own), 0.0)
 
 
 def _seconds(prepared: Prepared, settings: Settings, features: int, fits: int, training: float) -> float:

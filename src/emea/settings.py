@@ -140,12 +140,7 @@ class EMSettings(PluginSettings):
         description="names that `emea rules` lists, or module:Class, by commas; empty: none; unset: paris, and "
         "disagreement with values",
     )
-    scouts: int = Field(
-        0,
-        ge=0,
-        description="loops that go ahead, each with draws of its own: the last one starts from what they agree on",
-    )
-    scout: str = Field("propagation", description="the scouts' encoder; their rounds and growth are the defaults")
+    scouts: int = Field(0, ge=0, description="loops of the default encoder before, whose agreed labels are the start")
     rounds: int = Field(15, ge=0, description="rounds after the first fit, at most")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
         "agreed",
@@ -238,12 +233,6 @@ class Settings(PluginSettings):
         """The settings of the chosen encoder."""
         return self.plugin_settings("encoders", self.em.encoder)
 
-    def of_scouts(self) -> Settings:
-        """The settings of each loop that goes ahead."""
-        usual = EMSettings()
-        own = {"encoder": self.em.scout, "scouts": 0, "rounds": usual.rounds, "growth": usual.growth}
-        return self.model_copy(update={"em": self.em.model_copy(update=own)})
-
     def resolved(self) -> dict[str, Any]:
         """Every setting in use with its value, including those of the chosen plug-ins."""
         em = self.em.model_copy(update={"rules": self.rule_names})
@@ -252,7 +241,7 @@ class Settings(PluginSettings):
             kept = {name: values[name] for name in ("method", "seed", "device", "evidence", "matching")}
             return {**kept, "baselines": self._resolved("baselines", self.method)}
         del values["baselines"]
-        values["encoders"] = self._resolved("encoders", self.em.encoder, *((self.em.scout,) * bool(self.em.scouts)))
+        values["encoders"] = self._resolved("encoders", self.em.encoder, *[EMSettings().encoder][: self.em.scouts])
         return {**values, "rules": self._resolved("rules", *self.rule_names)}
 
     def _resolved(self, kind: str, *names: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from emea.method.judge import judge, taught
 from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, self_taught
+from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, of_scouts, self_taught
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
 
@@ -44,7 +44,7 @@ def rounds(
 ) -> Iterator[Round]:
     """The method: yield each round as it ends; those of scouts first, if there are any. A state resumes a run."""
     while (number := 1 + (state.scouts if state else 0)) <= settings.em.scouts:
-        for ended in _rounds(prepared, settings.of_scouts(), state, watch, engine):
+        for ended in _rounds(prepared, of_scouts(settings), state, watch, engine):
             state = after_scout(ended, settings.em.scouts) if ended.final else ended.state
             yield replace(ended, scout=number, state=state, final=False)
             del ended  # frees memory before the next fit

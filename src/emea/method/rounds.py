@@ -21,7 +21,7 @@ from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
 from emea.method.labelling import added_up, agreed_on
 from emea.method.probability import Scale
 from emea.method.rulebook import Said
-from emea.settings import ProbabilitySettings, Settings
+from emea.settings import EMSettings, ProbabilitySettings, Settings
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,6 +183,13 @@ def grounds_of(last: Round, settings: Settings) -> Grounds:
         say=settings.compatibility.last_say,
         competition=Competition.of(settings.matching),
     )
+
+
+def of_scouts(settings: Settings) -> Settings:
+    """The settings of each loop that goes ahead: with the default encoder, until there are hardly more labels."""
+    usual = EMSettings()
+    own = {"encoder": usual.encoder, "rounds": usual.rounds, "growth": usual.growth, "scouts": 0}
+    return settings.model_copy(update={"em": settings.em.model_copy(update=own)})
 
 
 def after_scout(last: Round, scouts: int) -> State:

@@ -14,7 +14,7 @@ from emea.settings import EMEA, Settings
 # Settings added after the first runs were stored, by stage or plug-in, with the value that means what was done before.
 SINCE: dict[str, dict[str, object]] = {
     "matching": {"cardinality": "one-to-one"},
-    "em": {"growth": 0.0, "scouts": 0, "scout": "propagation"},
+    "em": {"growth": 0.0, "scouts": 0},
     "probability": {"discount": False},
     "propagation": {"shared": False, "forget": False, "far": 1.0},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are

@@ -16,6 +16,7 @@ from emea.data import Graph, Task
 from emea.errors import InputError
 from emea.evidence.prepared import Claims, Prepared, claims_of
 from emea.method.competition import Competition
+from emea.method.rounds import of_scouts
 from emea.presets import PRESETS
 from emea.settings import EMEA, Settings
 
@@ -62,8 +63,10 @@ def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
 
 def _idle_settings(settings: Settings) -> Iterator[str]:
     """Settings of plug-ins that are not in use, except those of a preset: someone expects them to matter."""
-    scouts = (settings.em.scout,) * bool(settings.em.scouts)
-    of_method = {"encoders": (settings.em.encoder, *scouts), "rules": settings.rule_names}
+    of_method = {
+        "encoders": (settings.em.encoder, *[of_scouts(settings).em.encoder][: settings.em.scouts]),
+        "rules": settings.rule_names,
+    }
     for kind in ("encoders", "rules", "baselines"):
         in_use = of_method.get(kind, (EMEA,)) if settings.method == EMEA else (settings.method,)
         presets = [preset.get(kind, {}) for preset in PRESETS.values()]

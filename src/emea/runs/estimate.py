@@ -16,6 +16,7 @@ from emea.errors import NotEnoughMemoryError
 from emea.evidence.prepared import Prepared
 from emea.kernels.devices import free_memory
 from emea.kernels.nearest import multiplies_halves
+from emea.method.rounds import of_scouts
 from emea.settings import Settings
 
 # Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third, and within a
@@ -79,7 +80,7 @@ def _scouting(prepared: Prepared, settings: Settings) -> float:
     """How long the loops that go ahead take, if their encoder is not trained."""
     if not settings.em.scouts:
         return 0.0
-    own = settings.of_scouts()
+    own = of_scouts(settings)
     features = plugins.find("encoders", own.em.encoder, Encoder).features(own.encoder_settings())
     return settings.em.scouts * _seconds(prepared, own, features, 1 + _rounds(prepared, own), 0.0)
 

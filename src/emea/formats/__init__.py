@@ -21,7 +21,7 @@ from emea.contracts import (
     TaskReader,
 )
 from emea.data import Graph, Links, Reference, Task
-from emea.errors import InputError, SettingsError, shown
+from emea.errors import InputError, PluginError, SettingsError, shown
 from emea.formats._addresses import STORES, Address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database, tell_uncounted
@@ -61,6 +61,8 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
         found = source.fetch_graph(str(place), reading)
     else:
         found = source.read_graph(Path(place), reading)
+    if not isinstance(found, Graph):
+        raise PluginError(f"format {type(source).__name__} returned {type(found).__name__}, expected a Graph")
     if not len(found.entities):
         raise InputError(f"{shown} is empty; expected at least one triple, or a row below a header")
     return select(found, reading, shown)

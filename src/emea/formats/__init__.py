@@ -25,7 +25,7 @@ from emea.errors import InputError, PluginError, SettingsError, shown
 from emea.formats._addresses import STORES, Address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database, tell_uncounted
-from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
+from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
 from emea.formats._lookup import every_format, first_with, graph_format, pair_format
@@ -60,7 +60,11 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     if isinstance(source, GraphServer):
         found = source.fetch_graph(str(place), reading)
     else:
-        found = source.read_graph(Path(place), reading)
+        try:
+            found = source.read_graph(Path(place), reading)
+        except TornError as error:
+            hint = "; --lenient reads what comes before" if "lenient" in source.choices and not reading.lenient else ""
+            raise InputError(f"{error}{hint}") from error
     if not isinstance(found, Graph):
         raise PluginError(f"format {type(source).__name__} returned {type(found).__name__}, expected a Graph")
     if not len(found.entities):

@@ -23,11 +23,13 @@ from emea.formats._columns import CHUNK, assemble, release
 from emea.formats._files import BREAK
 from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
 from emea.formats._selection import TYPE
+from emea.formats._skipped import Skipped
 from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
 IDENTIFYING = 0.5  # share of distinct values below which a column hardly identifies rows
 INTEGER = f"{XSD}integer"
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # of columns in CSV, the most usual first
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +61,27 @@ class TableReader(GraphReader):
         return rows_graph(self.read_tables(path), path, reading, self.declared(path))
 
 
-def rows_table(path: Path, rows: Iterator[tuple[int, list[str]]], separator: str) -> pa.Table:
-    """The table in numbered rows of which the first names the columns."""
+def rows_table(
+    path: Path, rows: Iterator[tuple[int, list[str]]], separator: str, skipped: Skipped | None = None
+) -> pa.Table:
+    """The table in numbered rows of which the first names the columns; rows of other lengths are refused or skipped."""
     _, header = next(rows, (0, []))
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
     if len(names) < 2:
-        raise InputError(f"{path}: found {len(names)} column, expected several separated by {separator}")
+        other = next((name for mark, name in SEPARATORS.items() if mark in names[0]), None) if names else None
+        hint = f"; it looks separated by {other}: call it .csv" if other else ""
+        raise InputError(f"{path}: found {len(names)} column, expected several separated by {separator}{hint}")
     parts: list[list[pa.Array]] = [[] for _ in names]
     while block := list(islice(rows, CHUNK)):
         for number, row in block:
             if len(row) != len(names):
-                raise InputError(
-                    f"{path}, line {number}: found {len(row)} columns, expected {len(names)} as in the header"
-                )
-        for part, column in zip(parts, zip(*(row for _, row in block), strict=True), strict=True):
-            part.append(pa.array(column, pa.large_string()))
+                fault = f"found {len(row)} column{'s' * (len(row) != 1)}, expected {len(names)} as in the header"
+                if skipped is None:
+                    raise InputError(f"{path}, line {number}: {fault}; --lenient skips it")
+                skipped.add(fault, number)
+        kept = [row for _, row in block if len(row) == len(names)]
+        for place, part in enumerate(parts):
+            part.append(pa.array([row[place] for row in kept], pa.large_string()))
     return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
 
 
@@ -108,7 +116,7 @@ def _sheet(
     name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str], *, declared: Declared
 ) -> Sheet:
     """The table with its id column found or as named."""
-    shown = f"{place}, table {name}" if Path(str(place)).stem != name else str(place)
+    shown = f"{place}, table {name}" if Path(str(place)).name.partition(".")[0] != name else str(place)
     duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
         raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")

@@ -16,8 +16,7 @@ from torch import Tensor
 from emea.analysis.relations import relation_links, relation_mappings
 from emea.contracts import AlignmentWriter
 from emea.data import Alignment, Candidates, Counterparts, Graph, Links, Task
-from emea.formats._labels import labels
-from emea.formats._writing import alignment_table, on_cpu, sort_by_name
+from emea.formats._writing import alignment_table, on_cpu, shown_labels, sort_by_name
 from emea.formats.oaei import OAEI
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
@@ -99,7 +98,7 @@ def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
     target, has_other = at_rows(beliefs.candidates.target.cpu().numpy(), row), pa.array(row >= 0)
     columns = {
         "decision": pa.repeat(pa.scalar("", pa.large_string()), len(links)),
-        "other_target_label": pc.if_else(has_other, labels(task.target, target), None),
+        "other_target_label": pc.if_else(has_other, shown_labels(task.target, target), None),
         "other_target": pc.if_else(has_other, task.target.entities.take(pa.array(target)), None),
     }
     for name, column in columns.items():
@@ -123,6 +122,11 @@ def _among(pairs: Candidates, links: Alignment) -> np.ndarray:
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
     """The most probable counterparts of each source with similarity and probability; ties share a rank."""
     write_blocks(path, CANDIDATE_SCHEMA, _candidate_blocks(counterparts, task, top_k))
+
+
+def candidate_table(counterparts: Counterparts, task: Task, top_k: int) -> pa.Table:
+    """The same as one table."""
+    return pa.concat_tables([CANDIDATE_SCHEMA.empty_table(), *_candidate_blocks(counterparts, task, top_k)])
 
 
 def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ from emea.data import Counterparts, Graph
 from emea.evidence.descriptions import describe
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
+from emea.formats._writing import shown_labels
 from emea.kernels.limits import TIED_PROBABILITY
 from emea.method.rounds import Outcome
 
@@ -23,6 +24,10 @@ LEAST_SPREAD = 0.1  # of the links' logits, to draw a line through them
 NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
 NEARLY = (
     0.2  # probability of a source, as a share of that of the target's other sources, from which it may be their twin
+)
+UNLINKED_SCHEMA = pa.schema(
+    {name: pa.large_string() for name in ("source", "source_label", "candidate", "candidate_label")}
+    | {"probability": pa.float64(), "why": pa.large_string()}
 )
 NONE = "no counterpart found: "
 Text: TypeAlias = str | pa.Array
@@ -42,9 +47,9 @@ def unlinked(outcome: Outcome) -> pa.Table:
     table = pa.table(
         {
             "source": task.source.entities.take(pa.array(source)),
-            "source_label": labels(task.source, source),
+            "source_label": shown_labels(task.source, source),
             "candidate": task.target.entities.take(pa.array(target, mask=~found)),
-            "candidate_label": pc.if_else(pa.array(found), labels(task.target, target), None),
+            "candidate_label": pc.if_else(pa.array(found), shown_labels(task.target, target), None),
             "probability": pa.array(probability.astype(np.float64), mask=~found),
             "why": _Reasons(outcome).of(source, row),
         }

@@ -28,7 +28,7 @@ from emea.runs.folder import ALIGNMENTS, REVIEW, table_to_write
 from emea.runs.inputs import Inputs
 from emea.runs.kept import keep
 from emea.runs.tables import write_blocks
-from emea.runs.unlinked import at_rows, best_rows, unlinked
+from emea.runs.unlinked import at_rows, best_rows, unlinked, unlinked_targets
 
 CANDIDATE_SCHEMA = pa.schema(
     {
@@ -70,6 +70,7 @@ def write_result(outcome: Outcome, folder: Path, inputs: Inputs) -> None:
         _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
     write_review(found, outcome, folder / REVIEW)
     _write(unlinked(outcome), table_to_write(folder, "unlinked", inputs.formats))
+    _write(unlinked_targets(outcome), table_to_write(folder, "unlinked.targets", inputs.formats))
     relations = relation_links(outcome)
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")

@@ -483,3 +483,10 @@ def test_labels_are_the_same_in_memory_and_in_files(tmp_path: Path) -> None:
     for name in ("source", "source_label", "target_label"):
         assert in_memory[name].to_pylist() == saved[name].to_pylist()
     assert "Town" in in_memory["source_label"].to_pylist()  # a class that no label names
+
+
+def test_a_saved_run_over_several_tables_is_compared_by_ids_alone(tmp_path: Path) -> None:
+    ours, theirs = ({"towns": each, "notes": pd.DataFrame({"id": ["n1"], "text": ["?"]})} for each in (OURS, THEIRS))
+    emea.align(emea.read(emea.graph(ours), emea.graph(theirs))).save(tmp_path / "run")
+    pd.DataFrame(sorted(RIGHT), columns=["source", "target"]).to_csv(tmp_path / "truth.csv", index=False)
+    assert evaluate_run(tmp_path / "run", tmp_path / "truth.csv").known_sources.precision == 1

@@ -27,7 +27,7 @@ class Graph:
     triples: Tensor  # [triples, 3] int64: head, relation, tail; sorted, no duplicates
     attributes: pa.Array  # names of relations to literals, sorted
     literals: pa.Table  # LITERAL_SCHEMA, no duplicates
-    aliases: pa.Array | None = None  # a second name for each entity (numeric ids of id folders)
+    aliases: pa.Array | None = None  # a second name of entities: ids without their table, or of id folders
     repeated: int = 0  # duplicate triples that were dropped
     selected: Tensor | None = None  # [entities] bool: those that may be linked; if unset all
     notes: tuple[str, ...] = ()  # what its reader has to say, a sentence each

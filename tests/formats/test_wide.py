@@ -202,6 +202,16 @@ def test_a_folder_of_tables_is_one_graph_with_types_and_relations(tmp_path: Path
     assert any("country → countries" in note for note in graph.notes)
 
 
+def test_pairs_may_name_rows_of_a_folder_by_their_ids_alone_where_one_table_has_them(tmp_path: Path) -> None:
+    graph = read_graph(folder_of_tables(tmp_path))
+    written(tmp_path / "world", "id,name\n1,Rhine\nR,Rhône\n", "rivers.csv")
+    several = read_graph(tmp_path / "world")
+    named = pa.array(["DE", "1", "cities/1", "R", "cities"], pa.large_string())
+    known = [other.entities.take(other.positions(named)).to_pylist() for other in (graph, several)]
+    assert known[0] == ["countries/DE", "cities/1", "cities/1", None, "cities"]
+    assert known[1] == ["countries/DE", None, "cities/1", "rivers/R", "cities"]
+
+
 def test_types_of_a_folder_choose_what_is_linked(tmp_path: Path) -> None:
     graph = read_graph(folder_of_tables(tmp_path), Reading(type=("cities",)))
     assert graph.entities.filter(pa.array(graph.linkable.numpy())).to_pylist() == [f"cities/{n}" for n in (1, 2, 3)]

@@ -19,7 +19,7 @@ from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
-from emea.formats._columns import CHUNK, assemble, release
+from emea.formats._columns import CHUNK, assemble, release, unique_ends
 from emea.formats._files import BREAK
 from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
 from emea.formats._selection import TYPE
@@ -109,7 +109,8 @@ def rows_graph(
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
     graph = _assembled(parts, several=several)
     columns = dict.fromkeys(column for sheet in sheets for column in sheet.columns)
-    return replace(graph, notes=tuple(notes), columns=tuple(columns))
+    aliases = unique_ends(graph.entities) if several else None
+    return replace(graph, notes=tuple(notes), columns=tuple(columns), aliases=aliases)
 
 
 def _sheet(

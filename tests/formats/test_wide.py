@@ -302,3 +302,11 @@ def test_an_id_column_without_any_id_is_named(tmp_path: Path) -> None:
     (tmp_path / "hotels.csv").write_text("ref,name\n,Adlon\n,Ritz\n")
     with pytest.raises(InputError, match="found no value in the column 'ref', expected the ids of its 2 rows"):
         read_graph(tmp_path / "hotels.csv", Reading(id_column="ref"))
+
+
+def test_a_column_that_nearly_identifies_the_rows_is_named(tmp_path: Path) -> None:
+    rows = [f"s{n},title {n % 7}" for n in range(100)]
+    path = written(tmp_path, "\n".join(["shelf,title", *rows, rows[0], rows[1]]), "books.csv")
+    assert "such as 'shelf', which all but 2 of 102 rows have to themselves" in read_graph(path).notes[0]
+    path = written(tmp_path, "\n".join(["shelf,title", *(f"s{n % 9},{n}" for n in range(100))]), "books.csv")
+    assert read_graph(path).notes[0].endswith("--id-column names one")

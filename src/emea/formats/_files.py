@@ -28,6 +28,7 @@ LONGEST_LINE = 1 << 28  # bytes
 REASON = 300  # characters kept of another library's error message
 BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
 TORN = (EOFError, zlib.error, gzip.BadGzipFile)  # a compressed file that breaks off, or is damaged
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # of columns in CSV, the most usual first
 DOUBLE_SUFFIXES = (".sssom.tsv",)
 IN_PARTS = Path("parts.parquet")  # stands for a folder of them
 

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,17 +18,25 @@ from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
-from emea.formats._columns import CHUNK, assemble, release, unique_ends
+from emea.formats._columns import assemble, release, unique_ends
 from emea.formats._files import BREAK
-from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
+from emea.formats._keys import (
+    LISTED,
+    NOTHING,
+    Declared,
+    as_ids,
+    id_column,
+    is_id_name,
+    nearly_id,
+    refers,
+    tables_without,
+)
 from emea.formats._selection import TYPE
-from emea.formats._skipped import Skipped
 from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
 IDENTIFYING = 0.5  # share of distinct values below which a column hardly identifies rows
 INTEGER = f"{XSD}integer"
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # of columns in CSV, the most usual first
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,30 +66,6 @@ class TableReader(GraphReader):
         """The graph whose entities are the rows of all tables in a file; or, if its only table has columns named so,
         the graph of the triples in it."""
         return rows_graph(self.read_tables(path), path, reading, self.declared(path))
-
-
-def rows_table(
-    path: Path, rows: Iterator[tuple[int, list[str]]], separator: str, skipped: Skipped | None = None
-) -> pa.Table:
-    """The table in numbered rows of which the first names the columns; rows of other lengths are refused or skipped."""
-    _, header = next(rows, (0, []))
-    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
-    if len(names) < 2:
-        other = next((name for mark, name in SEPARATORS.items() if mark in names[0]), None) if names else None
-        hint = f"; it looks separated by {other}: call it .csv" if other else ""
-        raise InputError(f"{path}: found {len(names)} column, expected several separated by {separator}{hint}")
-    parts: list[list[pa.Array]] = [[] for _ in names]
-    while block := list(islice(rows, CHUNK)):
-        for number, row in block:
-            if len(row) != len(names):
-                fault = f"found {len(row)} column{'s' * (len(row) != 1)}, expected {len(names)} as in the header"
-                if skipped is None:
-                    raise InputError(f"{path}, line {number}: {fault}; --lenient skips it")
-                skipped.add(fault, number)
-        kept = [row for _, row in block if len(row) == len(names)]
-        for place, part in enumerate(parts):
-            part.append(pa.array([row[place] for row in kept], pa.large_string()))
-    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
 
 
 def rows_graph(
@@ -129,7 +112,8 @@ def _sheet(
     key = stated if stated in table.column_names else id_column(name, table, reading.id_column)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
     if key is None:
-        notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
+        numbered = "no column identifies the rows, so they are numbered; --id-column names one"
+        notes.append(f"{shown}: {numbered}{nearly_id(name, table)}")
         ids = pa.array(np.arange(1, table.num_rows + 1)).cast(pa.large_string())
         return Sheet(name, ids, None, columns)
     ids = columns[key].single()

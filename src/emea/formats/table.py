@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
-from emea.formats._columns import GraphColumns
-from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._columns import CHUNK, GraphColumns
+from emea.formats._files import BREAK, SEPARATORS, decoded_lines, numbered_lines, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
@@ -34,7 +34,7 @@ from emea.formats._triples import (
     row_blocks,
     usual_names,
 )
-from emea.formats._wide import SEPARATORS, TableReader, rows_graph, rows_table
+from emea.formats._wide import TableReader, rows_graph
 from emea.formats._writing import Column, alignment_table, six_digits, write_lines, write_table
 
 Row = list[str]
@@ -95,7 +95,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def read_tables(self, path: Path, skipped: Skipped | None = None) -> dict[str, pa.Table]:
         """The table whose first row names the columns."""
         expected = "commas" if suffix(path) == ".csv" else "tabs"
-        return {path.name.partition(".")[0]: rows_table(path, _rows(path, skipped), expected, skipped)}
+        return {path.name.partition(".")[0]: _table(path, expected, skipped)}
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -249,3 +249,26 @@ def _rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row
     else:
         for number, line in numbered_lines(path, fault):
             yield number, line.split("\t")
+
+
+def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
+    """The table whose first row names the columns; rows of other lengths are refused or skipped."""
+    rows = _rows(path, skipped)
+    _, header = next(rows, (0, []))
+    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
+    if len(names) < 2:
+        found = f"{path}: found {len(names)} column, expected several separated by {separator}"
+        other = next((name for mark, name in SEPARATORS.items() if mark in "".join(names)), None)
+        raise InputError(found + (f"; it looks separated by {other}: call it .csv" if other else ""))
+    parts: list[list[pa.Array]] = [[] for _ in names]
+    while block := list(islice(rows, CHUNK)):
+        for number, row in block:
+            if len(row) != len(names):
+                fault = f"found {len(row)} column{'s' * (len(row) != 1)}, expected {len(names)} as in the header"
+                if skipped is None:
+                    raise InputError(f"{path}, line {number}: {fault}; --lenient skips it")
+                skipped.add(fault, number)
+        kept = [row for _, row in block if len(row) == len(names)]
+        for place, part in enumerate(parts):
+            part.append(pa.array([row[place] for row in kept], pa.large_string()))
+    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)

@@ -112,7 +112,8 @@ class Inputs(BaseModel):
             try:
                 return self._read(cardinality)
             except InputWarning as skipped:
-                raise InputError(f"{skipped}; --strict-seeds refuses that") from None
+                found = str(skipped).replace("skipping ", "found ", 1)
+                raise InputError(f"{found}; --strict-seeds skips none") from None
 
     def read_again(self, cardinality: str = ONE_TO_ONE) -> Task:
         """The task once more; what was warned of is not said again."""

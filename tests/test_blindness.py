@@ -16,7 +16,7 @@ from emea.settings import Settings, load
 
 BLIND_FILES = (
     "alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "alignment.sssom.tsv", "alignment.nt",
-    "alignment.review.tsv", "unlinked.tsv", "seeds.tsv",
+    "alignment.review.tsv", "unlinked.tsv", "unlinked.targets.tsv", "seeds.tsv",
 )  # fmt: skip
 QUICK = ["em.rounds=2", "encoders.propagation.dimension=64", "encoders.propagation.paths=128"]
 

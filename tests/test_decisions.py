@@ -8,6 +8,7 @@ import torch
 
 from emea import InputError, Links
 from emea.formats import convert, read, read_decisions, read_known, read_pair_names
+from emea.runs.inputs import Inputs
 from emea.runs.promise import checks_for
 from test_run import QUICK, command, table
 
@@ -133,3 +134,36 @@ def test_known_pairs_may_repeat_entities_as_far_as_the_cardinality_allows(tmp_pa
     (tmp_path / "decisions.tsv").write_text("a:0\tb:1\n")
     corrected = read_decisions(tmp_path / "decisions.tsv", task, "many-to-one").seeds
     assert sorted(zip(corrected.source.tolist(), corrected.target.tolist(), strict=True)) == [(0, 1), (1, 0)]
+
+
+def test_decisions_of_several_rounds_add_up_and_the_last_counts(tmp_path: Path) -> None:
+    for side in "ab":
+        (tmp_path / f"{side}.nt").write_text("".join(f"<{side}:{n}> <p:in> <{side}:town> .\n" for n in range(6)))
+    task = read(tmp_path / "a.nt", tmp_path / "b.nt")
+    rows = {"first": ["0\t0\tyes", "1\t1\tyes", "2\t2\tno", "3\t\tnone", "4\t4\tno"], "then": ["1\t1\tno", "3\t3\tyes"]}
+    for name, pairs in rows.items():
+        lines = ["a:{}\tb:{}\t{}".format(*row.split("\t")).replace("b:\t", "\t") for row in [*pairs, "4\t4\tno"]]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(["source\ttarget\tdecision", *dict.fromkeys(lines)]) + "\n")
+        task = read_decisions(tmp_path / f"{name}.tsv", task)
+    assert sorted(task.seeds.source.tolist()) == [0, 3]
+    assert sorted(task.exclusions.source.tolist()) == [1, 2, 4]
+    assert not len(task.unmatched)
+    checked = zip(task.checked.source.tolist(), task.checked.weight.tolist(), strict=True)
+    assert sorted(checked) == [(0, 1), (1, 0), (2, 0), (3, 1), (4, 0)]
+
+
+def test_a_second_round_keeps_the_decisions_of_the_first(graphs: tuple[Path, Path], tmp_path: Path) -> None:
+    command("align", "a.tsv", "b.tsv", "--quiet", *QUICK, folder=tmp_path)
+    for row, (folder, next_folder) in enumerate((("run", "second"), ("second", "third"))):
+        decided = f"source\ttarget\tdecision\na{row}\tb{row}\tyes\n"
+        (tmp_path / folder / "decisions.tsv").write_text(decided)
+        given = ["--config", f"{folder}/settings.toml", "--decisions", folder, "--out", next_folder]
+        command("align", *given, "--quiet", folder=tmp_path)
+    assert table(tmp_path / "third" / "seeds.tsv")["source"].to_pylist() == ["a0", "a1"]
+    command("align", "--config", "third/settings.toml", "--out", "fourth", "--quiet", folder=tmp_path)
+    assert (tmp_path / "fourth" / "alignment.tsv").read_bytes() == (tmp_path / "third" / "alignment.tsv").read_bytes()
+    with_both = ["--decisions", "run", "--decisions", "second", "--out", "fifth"]
+    command("align", "--config", "run/settings.toml", *with_both, "--quiet", folder=tmp_path)
+    assert (tmp_path / "fifth" / "alignment.tsv").read_bytes() == (tmp_path / "third" / "alignment.tsv").read_bytes()
+    repeated = Inputs(decisions="a.tsv").over({"decisions": [tmp_path / "b.tsv", Path("a.tsv")]})
+    assert [path.name for path in repeated.decisions] == ["b.tsv", "a.tsv"]

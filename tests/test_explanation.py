@@ -15,9 +15,10 @@ from safetensors.torch import load_file
 
 import emea
 from emea.analysis.bars import LoopBars, _proposed
-from emea.analysis.explanation import Explanation
+from emea.analysis.explanation import Candidate, Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
+from emea.cli._explaining import plain
 from emea.contracts import Ground
 from emea.data import Candidates, Graph
 from emea.errors import InputError
@@ -33,7 +34,7 @@ from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
 from emea.settings import load
 from small_world import read_small_world, write_small_world
-from test_run import QUICK, SMALL, command
+from test_run import QUICK, SMALL, command, table
 
 CPU = torch.device("cpu")
 
@@ -632,3 +633,16 @@ def test_the_fewest_triples_are_told_if_asked_for(structural: emea.Result, expla
     assert opened.explain(sources[0]).fewest_triples is None
     name = explainer.kept.names[0][next(iter(explainer.kept.confidence))[0]].as_py()
     assert "structure only" in explainer.explain(name, fewest=True).notes[-1]
+
+
+def test_the_command_says_why_the_best_candidate_is_not_linked(folder: Path) -> None:
+    row = next(each for each in table(folder / "unlinked.tsv").to_pylist() if each["candidate"])
+    done = command("explain", str(folder), row["source"], row["candidate"], folder=folder.parent)
+    assert f"note: not linked: {row['why']}" in " ".join(done.stdout.split())
+
+
+def test_a_rival_of_the_same_label_is_called_by_its_name() -> None:
+    rival = Candidate("urn:2", "Salt", 0.1, -2.2, 0.0, ())
+    found = Explanation("urn:0", "urn:1", "Salt", "Salt", "link", 0.9, 2.2, base=2.2, runner_up=rival)
+    assert "why not urn:2 (0.100)" in plain(found)
+    assert "why not Sea (0.100)" in plain(replace(found, runner_up=replace(rival, target_label="Sea")))

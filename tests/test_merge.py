@@ -215,3 +215,20 @@ def test_a_table_names_what_rows_refer_to(tmp_path: Path) -> None:
     header, first, *_ = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
     found = dict(zip(header, first, strict=True))
     assert (found["source_country"], found["target_country"]) == ("Germany", "Deutschland")
+
+
+@pytest.mark.parametrize("name", ["_:x", "<http://a/.well-known/genid/x>"])
+def test_what_a_blank_node_holds_stands_somewhere_in_the_table(name: str, tmp_path: Path) -> None:
+    more = f'{name} <http://v/nick> "Nobody leads here" .\n<http://a/9> <http://v/has> {name.replace("x", "y")} .\n'
+    more += (
+        f'{name.replace("x", "y")} <http://v/size> "12" .\n<http://www.w3.org/2002/07/owl#Class> <http://v/n> "x" .\n'
+    )
+    (tmp_path / "a.nt").write_text(SOURCE + more)
+    (tmp_path / "b.nt").write_text(TARGET)
+    folder = finished_run(tmp_path, source=str(tmp_path / "a.nt"), target=str(tmp_path / "b.nt"))
+    merge(folder, tmp_path / "merged.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "merged.csv").read_text(encoding="utf-8"))))
+    assert [row["source_nick"] for row in rows if row["source_nick"]] == ["Nobody leads here"]
+    assert [row["source_has_size"] for row in rows if row["source"] == "http://a/9"] == ["12"]
+    assert not any("w3.org" in row["source"] for row in rows)
+    assert sum("genid" in row["source"] or row["source"].startswith("_:") for row in rows) == 1

@@ -1,16 +1,19 @@
 """Someone else's encoder and rule, in a file of their own, as the README shows it."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from emea import plugins
 from emea.cli import _is_of_the_user, main
-from emea.contracts import Encoder
-from emea.errors import SettingsError
+from emea.contracts import Encoder, Format
+from emea.data import LITERAL_SCHEMA, Graph
+from emea.errors import EmeaError, SettingsError
 from emea.formats import read_benchmark, read_graph
 from tiny_benchmark import write_benchmark
 
@@ -219,3 +222,38 @@ def test_what_is_announced_has_to_be_a_class(package: Path) -> None:
         plugins.find("encoders", "missing", Encoder)
     with pytest.raises(SettingsError, match="'wrong' is not a valid encoder"):
         plugins.find("encoders", "wrong", Encoder)
+
+
+def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:
+    module = package / "site" / "mine.py"
+    (package / "c.pipes").write_text("x|r|y\n")
+    module.write_text(module.read_text().replace('    suffixes = (".pipes", ".tsv")\n', ""))
+    with pytest.raises(SettingsError, match=r"format 'pipes' is incomplete; missing: suffixes \(emea.contracts\)"):
+        plugins.find("formats", "pipes", Format)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("None", "format Pipes returned NoneType, expected a Graph"),
+        ('literals({"entity": [0], "text": ["x"]})', "found literals with the columns entity, text, expected entity, "),
+    ],
+)
+def test_what_a_format_returns_is_checked(package: Path, returned: str, message: str) -> None:
+    module = package / "site" / "mine.py"
+    build = "\nfrom emea.data import Graph\ndef literals(columns):\n    return Graph.build(['a'], [], [], literals="
+    module.write_text(
+        re.sub(r"return emea.graph\(.*", f"return {returned}", module.read_text()) + build + "pa.table(columns))\n"
+    )
+    (package / "c.pipes").write_text("x|r|y\n")
+    with pytest.raises(EmeaError, match=message):
+        read_graph(package / "c.pipes")
+
+
+def test_literals_may_lack_datatype_and_language_and_come_in_any_order() -> None:
+    table = pa.table({"value": ["Rome", "Paris"], "attribute": [0, 0], "entity": [0, 1]})
+    graph = Graph.build(["r", "p"], [], [], attributes=["name"], literals=table)
+    assert graph.literals.schema == LITERAL_SCHEMA
+    told = {graph.entities[row["entity"]].as_py(): row["value"] for row in graph.literals.to_pylist()}
+    assert told == {"r": "Rome", "p": "Paris"}
+    assert {*graph.literals["language"].to_pylist()} == {""}

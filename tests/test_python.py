@@ -434,3 +434,59 @@ def test_a_misspelt_date_leaves_the_other_dates_of_its_column_as_they_are(make: 
     days: list[object] = [datetime(1990, 1, 2), date(1991, 5, 6), datetime(1992, 7, 8, 9, 10), "31.2.1990", None]
     literals = emea.graph(make({"id": list("abcde"), "born": days})).literals
     assert literals["value"].to_pylist() == ["1990-01-02", "1991-05-06", "1992-07-08T09:10:00", "31.2.1990"]
+
+
+def test_what_was_not_linked_is_told_in_memory_and_from_the_folder(tmp_path: Path) -> None:
+    result = emea.align(emea.read(OURS, THEIRS.iloc[2:]))
+    result.save(tmp_path / "run")
+    saved = emea.load(tmp_path / "run")
+    for ours, theirs in ((result.unlinked(), saved.unlinked()), (result.candidates(), saved.candidates())):
+        assert ours.num_rows
+        assert ours.column_names == theirs.column_names
+        assert ours["source"].to_pylist() == theirs["source"].to_pylist()
+    assert {"17", "18"} <= {*result.unlinked()["source"].to_pylist()}  # Oslo and Athens, which they do not have
+
+
+def test_links_are_compared_with_pairs_of_any_kind(result: emea.Result, tmp_path: Path) -> None:
+    pairs = sorted(RIGHT)
+    table = pd.DataFrame(pairs, columns=["source", "target"])
+    table.to_csv(tmp_path / "truth.tsv", sep="\t", index=False)
+    result.save(tmp_path / "run")
+    sealed = emea.read_reference(pairs, result.task)
+    precisions = {
+        emea.evaluate(*each).strict.precision
+        for each in (
+            *((result, reference) for reference in (sealed, pairs, table, tmp_path / "truth.tsv")),
+            (emea.load(tmp_path / "run"), str(tmp_path / "truth.tsv")),
+        )
+    }
+    assert precisions == {1.0}
+    with pytest.raises(emea.InputError, match=r"expected a file of true pairs, such as 'truth.tsv'"):
+        emea.evaluate(emea.load(tmp_path / "run"), sealed)
+
+
+def test_what_a_program_prints_can_be_read(result: emea.Result) -> None:
+    told = str(result.explain("11"))
+    assert told.startswith("Berlin ↔ Berlin  linked, confidence 0.9")
+    assert "values" in told
+    assert len(repr(emea.evaluate(result, sorted(RIGHT)).strict)) < 200
+
+
+def test_labels_are_the_same_in_memory_and_in_files(tmp_path: Path) -> None:
+    for side in "ab":
+        rows = [f'<urn:{side}:{n}> a <urn:{side}:Town> ; <urn:name> "Town {n * 37}" .' for n in range(30)]
+        (tmp_path / f"{side}.ttl").write_text("\n".join(rows))
+    result = emea.align(emea.read(tmp_path / "a.ttl", tmp_path / "b.ttl"))
+    result.save(tmp_path / "run")
+    key = [("source", "ascending")]
+    in_memory, saved = (each.links(labels=True).sort_by(key) for each in (result, emea.load(tmp_path / "run")))
+    for name in ("source", "source_label", "target_label"):
+        assert in_memory[name].to_pylist() == saved[name].to_pylist()
+    assert "Town" in in_memory["source_label"].to_pylist()  # a class that no label names
+
+
+def test_a_saved_run_over_several_tables_is_compared_by_ids_alone(tmp_path: Path) -> None:
+    ours, theirs = ({"towns": each, "notes": pd.DataFrame({"id": ["n1"], "text": ["?"]})} for each in (OURS, THEIRS))
+    emea.align(emea.read(emea.graph(ours), emea.graph(theirs))).save(tmp_path / "run")
+    pd.DataFrame(sorted(RIGHT), columns=["source", "target"]).to_csv(tmp_path / "truth.csv", index=False)
+    assert evaluate_run(tmp_path / "run", tmp_path / "truth.csv").known_sources.precision == 1

@@ -94,8 +94,8 @@ def test_the_folder_holds_what_it_should(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names == {
         "alignment.tsv", "alignment.sssom.tsv", "alignment.nt", "alignment.review.tsv", "unlinked.tsv",
-        "candidates.tsv", "relations.tsv", "relations.sssom.tsv", "rounds.jsonl", "summary.json", "seeds.tsv",
-        "settings.toml", "timings.jsonl", "grounds.safetensors",
+        "unlinked.targets.tsv", "candidates.tsv", "relations.tsv", "relations.sssom.tsv", "rounds.jsonl",
+        "summary.json", "seeds.tsv", "settings.toml", "timings.jsonl", "grounds.safetensors",
     }  # fmt: skip
 
 
@@ -116,6 +116,18 @@ def test_links_are_one_to_one_and_without_seeds(finished: Path) -> None:
     assert len(mappings) == links.num_rows
     assert [mapping.subject.name or "" for mapping in mappings] == links["source_label"].to_pylist()
     assert [mapping.object.name or "" for mapping in mappings] == links["target_label"].to_pylist()
+
+
+def test_every_target_is_linked_or_listed_with_what_it_may_be(finished: Path) -> None:
+    alone = table(finished / "unlinked.targets.tsv")
+    assert alone.column_names == ["target", "target_label", "candidate", "candidate_label", "probability"]
+    linked = [table(finished / name)["target"].to_pylist() for name in ("alignment.tsv", "seeds.tsv")]
+    everything = sorted([*alone["target"].to_pylist(), *linked[0], *linked[1]])
+    assert everything == emea.read_graph(Path(GRAPHS[1])).entities.to_pylist()
+    sources = {*emea.read_graph(Path(GRAPHS[0])).entities.to_pylist(), ""}
+    assert {*alone["candidate"].to_pylist()} <= sources
+    probable = [each for each in alone["probability"].to_pylist() if each is not None]
+    assert probable == sorted(probable, reverse=True)
 
 
 def test_every_source_is_linked_or_listed_with_a_reason(finished: Path) -> None:

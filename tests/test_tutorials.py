@@ -12,10 +12,10 @@ import pytest
 from test_run import command as emea
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "how-to" / "rule.md"]
+PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / "how-to" / f"{name}.md" for name in ("rule", "format"))]
 WITH_DATA = {"table1"}  # which readers have, and the package has not
 ONE_AT_A_TIME = pytest.mark.xdist_group("ray")  # as the campaign of faults on a cluster
-QUICK = {"tables", "thesauri"}  # the others take minutes together
+QUICK = {"tables", "thesauri", "format"}  # the others take minutes together
 MARKS = {**dict.fromkeys(QUICK, ()), "cluster": (pytest.mark.slow, ONE_AT_A_TIME)}
 TUTORIALS = [pytest.param(page, marks=MARKS.get(page.stem, pytest.mark.slow), id=page.stem) for page in PAGES]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)

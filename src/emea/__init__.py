@@ -188,17 +188,27 @@ def link(
     return like(pa.table({**ids, **{name: found[name] for name in kept}}), source)
 
 
-def evaluate(result: Result, reference: Reference) -> Measures:
-    """Compare the links with a reference: ranks, precision and recall, calibration."""
+def evaluate(result: Result | SavedResult, reference: Any) -> Measures:
+    """Compare the links with a reference: ranks, precision and recall, calibration. The reference is what
+    `read_reference` returns or takes: a file of pairs, a list of them, or a table; of a saved run, a file."""
+    from pathlib import Path
+
     from emea.analysis.evaluation import evaluate as measure
     from emea.data import Reference
-    from emea.result import Result
+    from emea.formats import read_reference
+    from emea.result import Result, SavedResult
+    from emea.runs.finished import evaluate_run
 
+    if isinstance(result, SavedResult):
+        if not isinstance(reference, str | Path):
+            raise InputError(
+                f"found {shown(reference)}, expected a file of true pairs, such as 'truth.tsv', for a saved run"
+            )
+        return evaluate_run(result.folder, Path(reference))
     if not isinstance(result, Result):
-        raise InputError(f"found {shown(result)}, expected the result of emea.align")
-    if not isinstance(reference, Reference):
-        raise InputError(f"found {shown(reference)}, expected a reference: emea.read_reference('truth.tsv', task)")
-    return measure(result.outcome, reference)
+        raise InputError(f"found {shown(result)}, expected the result of emea.align, or emea.load('run')")
+    sealed = reference if isinstance(reference, Reference) else read_reference(reference, result.task)
+    return measure(result.outcome, sealed)
 
 
 def _aligned(

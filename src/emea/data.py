@@ -11,12 +11,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from emea.order import ascending, sort_names, unique_rows
-
-LITERAL_SCHEMA = pa.schema(
-    [(name, pa.int64()) for name in ("entity", "attribute")]
-    + [(name, pa.large_string()) for name in ("value", "datatype", "language")]
-)
+from emea.order import LITERAL_SCHEMA as LITERAL_SCHEMA  # noqa: PLC0414 - also for readers and writers
+from emea.order import ascending, literal_table, sort_names, unique_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +27,7 @@ class Graph:
     triples: Tensor  # [triples, 3] int64: head, relation, tail; sorted, no duplicates
     attributes: pa.Array  # names of relations to literals, sorted
     literals: pa.Table  # LITERAL_SCHEMA, no duplicates
-    aliases: pa.Array | None = None  # a second name for each entity (numeric ids of id folders)
+    aliases: pa.Array | None = None  # a second name of entities: ids without their table, or of id folders
     repeated: int = 0  # duplicate triples that were dropped
     selected: Tensor | None = None  # [entities] bool: those that may be linked; if unset all
     notes: tuple[str, ...] = ()  # what its reader has to say, a sentence each
@@ -48,7 +44,8 @@ class Graph:
         literals: pa.Table | None = None,
         aliases: Iterable[str] | None = None,
     ) -> Graph:
-        """Make a graph from columns as a reader collects them: names in any order, triples [n, 3] of positions in them.
+        """Make a graph from columns as a reader collects them: names in any order, triples [n, 3] of positions in them,
+        and a table of literals: entity, attribute (positions), value and, if known, datatype and language (texts).
 
         >>> graph = Graph.build(["b", "a"], ["knows"], torch.tensor([[0, 0, 1], [0, 0, 1]]))
         >>> graph.entities.to_pylist(), graph.triples.tolist()
@@ -60,7 +57,7 @@ class Graph:
         head, relation, tail = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
         ranked = np.stack([entity_rank[head], relation_rank[relation], entity_rank[tail]], axis=1)
         unique = np.ascontiguousarray(ranked[unique_rows(*ranked.T[::-1])])
-        table = LITERAL_SCHEMA.empty_table() if literals is None else literals
+        table = literal_table(literals)
         if table.num_rows:
             table = table.set_column(0, "entity", pa.array(entity_rank[table["entity"].to_numpy()]))
             table = table.set_column(1, "attribute", pa.array(attribute_rank[table["attribute"].to_numpy()]))

@@ -1,4 +1,4 @@
-"""Sorted names, distinct rows and numbers: what the order of ids in a graph rests on."""
+"""Sorted names, distinct rows and numbers, the columns of literals: what the order of ids in a graph rests on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from emea.errors import InputError
+
+LITERAL_SCHEMA = pa.schema(
+    [(name, pa.int64()) for name in ("entity", "attribute")]
+    + [(name, pa.large_string()) for name in ("value", "datatype", "language")]
+)
 
 
 def sort_names(names: Iterable[str] | pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array]:
@@ -57,3 +64,21 @@ def unique_numbers(numbers: np.ndarray) -> np.ndarray:
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     found: np.ndarray = ordered[new]
     return found
+
+
+def literal_table(literals: pa.Table | None) -> pa.Table:
+    """Literals with all their columns, in their order; datatype and language are empty where a reader leaves them out.
+
+    >>> literal_table(pa.table({"value": ["Rome"], "entity": [0], "attribute": [0]})).column_names
+    ['entity', 'attribute', 'value', 'datatype', 'language']
+    """
+    if literals is None:
+        return LITERAL_SCHEMA.empty_table()
+    if literals.schema.equals(LITERAL_SCHEMA):
+        return literals
+    if not {"entity", "attribute", "value"} <= {*literals.column_names} <= {*LITERAL_SCHEMA.names}:
+        found = ", ".join(literals.column_names)
+        raise InputError(f"found literals with the columns {found}, expected {', '.join(LITERAL_SCHEMA.names)}")
+    nothing = pa.repeat(pa.scalar("", pa.large_string()), literals.num_rows)
+    columns = [literals[name] if name in literals.column_names else nothing for name in LITERAL_SCHEMA.names]
+    return pa.table(columns, LITERAL_SCHEMA.names).cast(LITERAL_SCHEMA)

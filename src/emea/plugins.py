@@ -107,10 +107,19 @@ def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> typ
     if not (inspect.isclass(found) and issubclass(found, contract)):
         expected = kind[:-1].capitalize() if contract.__name__ == "Plugin" else contract.__name__
         raise SettingsError(f"'{name}' is not a valid {kind[:-1]}: expected a subclass of emea.contracts.{expected}")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
-        raise SettingsError(f"{kind[:-1]} '{name}' is incomplete; missing: {missing} (emea.contracts)")
+    missing = {*getattr(found, "__abstractmethods__", ()), *_unset(found)}
+    if missing:
+        raise SettingsError(
+            f"{kind[:-1]} '{name}' is incomplete; missing: {', '.join(sorted(missing))} (emea.contracts)"
+        )
     return found
+
+
+def _unset(found: type) -> list[str]:
+    """What a contract wants every class to say of itself, such as the suffixes of a format, and this one does not."""
+    contracts = [each for each in found.__mro__ if each.__module__ == "emea.contracts"]
+    stated = [entry for each in contracts for entry in inspect.get_annotations(each).items()]
+    return [name for name, kind in stated if str(kind).startswith("ClassVar") and not hasattr(found, name)]
 
 
 def _look_in_current_folder() -> None:

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownExplanation(Explanation):
-    """An explanation that a notebook shows as bars, or as the card of the review page where anywidget is installed."""
+    """An explanation that a notebook shows as bars, or as the card of the review page where anywidget is installed;
+    `print` shows what `emea explain` does."""
+
+    def __str__(self) -> str:
+        from emea.cli._explaining import plain
+
+        return plain(self)
 
     def _repr_html_(self) -> str:
         from emea.report.bars import drawn
@@ -46,6 +52,15 @@ class _Linked(ABC):
     def links(self, *, labels: bool = False) -> pa.Table:
         """The links by name: source, target, confidence, similarity and, if asked for, the labels of both; the surest
         first."""
+
+    @abstractmethod
+    def candidates(self) -> pa.Table:
+        """The most probable counterparts of each source: source, rank, target, similarity, probability."""
+
+    @abstractmethod
+    def unlinked(self) -> pa.Table:
+        """The sources that may be linked and are not, the closest to a link first: source, source_label, candidate,
+        candidate_label, probability, why."""
 
     @abstractmethod
     def _explainer(self, language: str) -> Explainer: ...
@@ -114,6 +129,14 @@ class SavedResult(_Linked):
             written_table(self.folder, "candidates"), {field.name: field.type for field in CANDIDATE_SCHEMA}
         )
 
+    def unlinked(self) -> pa.Table:
+        """The sources that may be linked and are not, as the run wrote them, the closest to a link first."""
+        from emea.runs.folder import written_table
+        from emea.runs.tables import read_whole
+        from emea.runs.unlinked import UNLINKED_SCHEMA
+
+        return read_whole(written_table(self.folder, "unlinked"), {field.name: field.type for field in UNLINKED_SCHEMA})
+
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
@@ -179,16 +202,29 @@ class Result(_Linked):
         first."""
         import pyarrow as pa
 
-        from emea.formats._labels import labels as labels_of
+        from emea.formats._writing import shown_labels
 
         found, task = self.alignment, self.task
         source, target = task.names(found)
         numbers = {"confidence": found.confidence.cpu().numpy(), "similarity": found.similarity.cpu().numpy()}
         columns = {"source": source, "target": target, **numbers}
         if labels:
-            columns["source_label"] = labels_of(task.source, found.source.cpu().numpy())
-            columns["target_label"] = labels_of(task.target, found.target.cpu().numpy())
+            columns["source_label"] = shown_labels(task.source, found.source.cpu().numpy())
+            columns["target_label"] = shown_labels(task.target, found.target.cpu().numpy())
         return pa.table(columns).sort_by([("confidence", "descending"), ("source", "ascending")])
+
+    def candidates(self) -> pa.Table:
+        """The most probable counterparts of each source: source, rank, target, similarity, probability."""
+        from emea.runs.inputs import Inputs
+        from emea.runs.results import candidate_table
+
+        return candidate_table(self.counterparts, self.task, Inputs().top_k)
+
+    def unlinked(self) -> pa.Table:
+        """The sources that may be linked and are not, the closest to a link first, and why."""
+        from emea.runs.unlinked import unlinked
+
+        return unlinked(self.outcome)
 
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from emea.contracts import Reading
 from emea.errors import InputError
 from emea.formats import _files, convert, read_graph, read_pair_names
 
@@ -148,3 +149,41 @@ def test_a_table_of_many_columns_is_refused_soon(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found the column 'c0' twice"):
         read_graph(path)
     assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.ttl", "a.csv", "a.tsv"])
+def test_a_compressed_file_that_breaks_off_is_read_as_far_as_it_goes(name: str, tmp_path: Path) -> None:
+    if name.endswith("sv"):
+        mark = "," if name == "a.csv" else "\t"
+        lines = [mark.join(("id", "name", "town")), *(mark.join((f"e{n}", f"{n * n}", f"t{n}")) for n in range(2_000))]
+    else:
+        lines = [f'<urn:e{n}> <urn:name> "{n * n}" .' for n in range(2_000)]
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode() + b"\n")[:4_000])
+    with pytest.raises(InputError, match=r"Compressed file ended .*; --lenient reads what comes before"):
+        read_graph(path)
+    graph = read_graph(path, Reading(lenient=True))
+    assert 300 < len(graph.entities) < 2_000
+    assert sum("all that follows: Compressed file ended" in note for note in graph.notes) == 1
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert read_graph(path, Reading(lenient=True)).notes == read_graph(path).notes
+
+
+def test_rows_that_cannot_be_read_are_skipped_if_that_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,name,town\n1,Ann,Oslo\n2,Bob\n3,"Cid"x,Rome\n4,Dot,Bonn,Berlin\n5,Eve,Lima\n')
+    with pytest.raises(InputError, match="line 4: "):
+        read_graph(path)
+    graph = read_graph(path, Reading(lenient=True))
+    assert graph.entities.to_pylist() == ["1", "5"]
+    assert all(told in graph.notes[-1] for told in ("3 rows were skipped", "line 3: found 2 columns", "line 4: "))
+
+
+def test_other_separators_are_recognised_or_named(tmp_path: Path) -> None:
+    rows = "id,name\n1,Ann\n2,Bob\n"
+    for mark in ";|\t":
+        (tmp_path / "a.csv").write_text(rows.replace(",", mark))
+        assert read_graph(tmp_path / "a.csv").attributes.to_pylist() == ["name"]
+    (tmp_path / "a.tsv").write_text(rows)
+    with pytest.raises(InputError, match="expected several separated by tabs; it looks separated by commas: call it"):
+        read_graph(tmp_path / "a.tsv")

@@ -16,8 +16,8 @@ from emea.errors import InputError
 from emea.formats import rdf
 from emea.formats._quads import open_quads
 from emea.formats._salvage import salvaged
+from emea.formats._skipped import Skipped
 from emea.formats._triples import row_blocks
-from emea.formats._validity import Skipped
 
 ARCHIVE = Path(__file__).parent / "w3c" / "suites.tar.xz"
 MANIFEST = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"

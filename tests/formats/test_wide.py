@@ -202,6 +202,16 @@ def test_a_folder_of_tables_is_one_graph_with_types_and_relations(tmp_path: Path
     assert any("country → countries" in note for note in graph.notes)
 
 
+def test_pairs_may_name_rows_of_a_folder_by_their_ids_alone_where_one_table_has_them(tmp_path: Path) -> None:
+    graph = read_graph(folder_of_tables(tmp_path))
+    written(tmp_path / "world", "id,name\n1,Rhine\nR,Rhône\n", "rivers.csv")
+    several = read_graph(tmp_path / "world")
+    named = pa.array(["DE", "1", "cities/1", "R", "cities"], pa.large_string())
+    known = [other.entities.take(other.positions(named)).to_pylist() for other in (graph, several)]
+    assert known[0] == ["countries/DE", "cities/1", "cities/1", None, "cities"]
+    assert known[1] == ["countries/DE", None, "cities/1", "rivers/R", "cities"]
+
+
 def test_types_of_a_folder_choose_what_is_linked(tmp_path: Path) -> None:
     graph = read_graph(folder_of_tables(tmp_path), Reading(type=("cities",)))
     assert graph.entities.filter(pa.array(graph.linkable.numpy())).to_pylist() == [f"cities/{n}" for n in (1, 2, 3)]
@@ -292,3 +302,11 @@ def test_an_id_column_without_any_id_is_named(tmp_path: Path) -> None:
     (tmp_path / "hotels.csv").write_text("ref,name\n,Adlon\n,Ritz\n")
     with pytest.raises(InputError, match="found no value in the column 'ref', expected the ids of its 2 rows"):
         read_graph(tmp_path / "hotels.csv", Reading(id_column="ref"))
+
+
+def test_a_column_that_nearly_identifies_the_rows_is_named(tmp_path: Path) -> None:
+    rows = [f"s{n},title {n % 7}" for n in range(100)]
+    path = written(tmp_path, "\n".join(["shelf,title", *rows, rows[0], rows[1]]), "books.csv")
+    assert "such as 'shelf', which all but 2 of 102 rows have to themselves" in read_graph(path).notes[0]
+    path = written(tmp_path, "\n".join(["shelf,title", *(f"s{n % 9},{n}" for n in range(100))]), "books.csv")
+    assert read_graph(path).notes[0].endswith("--id-column names one")

@@ -7,9 +7,11 @@ import re
 import shutil
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from made_up import explanation, rows, write_run
 from typer.testing import CliRunner
@@ -18,7 +20,7 @@ import emea
 from emea.cli import app
 from emea.errors import InputError, SettingsError
 from emea.report import page
-from emea.report.difference import compared, difference
+from emea.report.difference import _reasons, compared, difference
 from emea.report.explained import chosen, explainer, shortened
 from emea.report.markup import html
 from emea.report.page import _module, write_report
@@ -299,3 +301,13 @@ def test_a_notebook_shows_links_and_histogram(result: emea.Result) -> None:
     assert f"{len(result)} of {len(result)} links, the surest first" in shown
     assert "Cologne" in shown
     assert shown.count("<svg") == 1
+
+
+def test_reasons_of_what_was_lost_add_up_also_where_people_decided() -> None:
+    listed = pa.table({"source": ["a", "x"], "why": ["no candidate", "no candidate"]})
+    lost = [({"source": each, "target": each}, None) for each in "ab"]  # b is given, and not among the unlinked
+    run = SimpleNamespace(unlinked=listed)
+    (made,) = _reasons({"gained": [], "lost": lost}, run, run)  # type: ignore[arg-type]
+    assert "given: known, or to have no counterpart" in html(made)
+    (made,) = _reasons({"gained": [], "lost": lost[:1]}, run, run)  # type: ignore[arg-type]
+    assert "given" not in html(made)

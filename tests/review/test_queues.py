@@ -207,6 +207,13 @@ def test_never_ten_of_a_kind_in_a_row(sample: list[tuple[int, float]]) -> None:
     assert len(decide_all(Dealer(kind), np.arange(60), 60)) == 60  # a queue that has only one kind
 
 
+def test_the_sample_is_dealt_also_where_all_cards_are_of_one_kind() -> None:
+    """As in a plain table: a card that is like the last ones gives way to others only where there are others."""
+    dealer = Dealer(np.zeros(100, dtype=np.int64), [(card, 0.1) for card in range(60, 100)])
+    dealt = decide_all(dealer, np.arange(60), 50)
+    assert sum(each.sampled is not None for each in dealt) == 50 / EVERY == dealer.answered
+
+
 def test_a_hundred_thousand_links_are_quick() -> None:
     draw, count = np.random.default_rng(0), 100_000
     triples = np.stack(

@@ -457,3 +457,13 @@ def test_a_relation_that_leads_to_the_entity_is_called_an_inverse(opened: Open) 
     find(page, "Country 1")
     near = page.get_by_role("table", name="Both entities side by side").locator("tr.joined").first
     assert near.locator("small.attribute").all_text_contents() == ["inverse of in Country"] * 2
+
+
+def test_what_was_not_compared_is_said(opened: Open, served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    reviewed, line = served.desk.reviewed, "not compared: pages (nothing like it found in the target, or empty there)"
+    why = reviewed._why
+    monkeypatch.setattr(reviewed, "_why", lambda *pair: {**(why(*pair) or {}), "not_compared": [line]})
+    page = opened()
+    while page.locator(".between small", has_text="score hidden").count():
+        answer(page, "u")
+    expect(page.locator(".reasons")).to_contain_text(line)

@@ -1,7 +1,10 @@
 """What the review page's server answers: cards, queues, decisions, undo, many at once, estimates, files."""
 
+import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +15,15 @@ from typing import Any
 import httpx
 import pytest
 from made import KINDS, name, write_run
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 import emea
 from emea.errors import InputError, SettingsError
 from emea.review import server
 from emea.review.people import People
+from emea.review.routes import application
+from emea.review.security import Guard
 from emea.review.server import Serving, serve
 from emea.runs.folder import held
 from test_run import command
@@ -407,3 +414,23 @@ def test_a_page_that_cannot_be_opened_leaves_the_run_to_others(tmp_path: Path) -
             serve(folder, port=taken.getsockname()[1])
         with held(folder):  # a run may be written into it, while somebody still looks at the error
             assert refused.value.__traceback__ is not None
+
+
+def test_the_reference_names_every_address_and_its_program_decides(serving: Serving, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "review.md").read_text(encoding="utf-8")
+    app = application(serving.desk, People(["anna"]), ["127.0.0.1:1"], "cookie")
+    assert isinstance(app, Guard)
+    assert isinstance(app.app, Starlette)
+    addresses = {route.path for route in app.app.routes if isinstance(route, Route)}
+    for address in addresses - {"/"}:
+        assert address in page or address.startswith("/static/"), address
+    (program,) = re.findall(r'```python title="decide.py"\n(.*?)```', page, re.DOTALL)
+    program = program.replace("casefold()", "split()[-1]")  # labels of this run end alike
+    (tmp_path / "decide.py").write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "decide.py", serving.addresses["anna"]], capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    decided = serving.desk.decisions.standing()
+    assert {each.verdict for each in decided.values()} == {"yes"}
+    assert len(decided) == LINKS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 
@@ -46,8 +46,8 @@ class LinkMeasures:
     recall: float
     f1: float
     calibration_error: float
-    reliability: tuple[Bin, ...]  # of equal mass, the least confident first
-    curve: tuple[Point, ...]  # the most confident first
+    reliability: tuple[Bin, ...] = field(repr=False)  # of equal mass, the least confident first
+    curve: tuple[Point, ...] = field(repr=False)  # the most confident first
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def spelled_out(value: Any) -> Any:
     1.0
     """
     if is_dataclass(value):
-        names = (field.name for field in fields(value))
+        names = (each.name for each in fields(value))
         return {name.replace("_at_", "@").replace("_", " "): spelled_out(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {name: spelled_out(each) for name, each in value.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from emea.cli._options import Json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rich.console import Console
     from rich.table import Table
 
     from emea.analysis.explanation import Explanation, Group
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 WIDEST = 5.0  # log-odds that a full bar stands for
 CELLS = 12  # of a full bar
 PARTS = 4  # shown of each group
+WIDTH = 100  # of plain text
 
 
 def explain(  # noqa: PLR0917 - one parameter for each option
@@ -39,6 +42,7 @@ def explain(  # noqa: PLR0917 - one parameter for each option
 
     languages = [each.strip() for each in language.split(",") if each.strip()]
     found = Explainer.open(folder, languages).explain(source, target, fewest=fewest)
+    found = _with_reason(found, folder)
     if plot is not None:
         from emea.report.bars import save_bars
 
@@ -47,13 +51,42 @@ def explain(  # noqa: PLR0917 - one parameter for each option
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
-        _show(found)
+        from emea.cli._console import out
+
+        _show(found, out)
 
 
-def _show(found: Explanation) -> None:
+def _with_reason(found: Explanation, folder: Path) -> Explanation:
+    """With why the source's best candidate is not linked, as the run said it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from emea.runs.folder import written_table
+    from emea.runs.tables import read_blocks
+
+    table = written_table(folder, "unlinked")
+    if found.status != "candidate" or not table.exists():
+        return found
+    for batch in read_blocks(table, dict.fromkeys(("source", "candidate", "why"), pa.large_string())):
+        rows = pc.and_(pc.equal(batch["source"], found.source), pc.equal(batch["candidate"], found.target))
+        for why in batch["why"].filter(rows).to_pylist():
+            return replace(found, notes=(*found.notes, f"not linked: {why}"))
+    return found
+
+
+def plain(found: Explanation) -> str:
+    """The same as text, for programs that print it."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    _show(found, Console(file=text, width=WIDTH))
+    return text.getvalue().rstrip()
+
+
+def _show(found: Explanation, out: Console) -> None:
     from rich.markup import escape
-
-    from emea.cli._console import out
 
     def say(text: str | Table, style: str | None = None) -> None:
         out.print(text, style=style, highlight=False, soft_wrap=isinstance(text, str))
@@ -76,7 +109,9 @@ def _show(found: Explanation) -> None:
             say(f"  {escape(line)}")
     if found.runner_up is not None:
         other = found.runner_up
-        named = f"[bold]{escape(other.target_label)}[/bold] ({_chance(other.confidence)})"
+        same = other.target_label == found.target_label  # so that its label does not tell it
+        called = other.target if same or not other.target_label else other.target_label
+        named = f"[bold]{escape(called)}[/bold] ({_chance(other.confidence)})"
         question = "why not" if other.confidence <= found.confidence else "better fits"
         say(f"{question} {named}: {escape(_difference(found))}")
     if found.smallest_set is not None:

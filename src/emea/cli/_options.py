@@ -54,8 +54,8 @@ class GraphOptions:
     target: Annotated[str | None, typer.Argument(help="Graph to link to.")] = None
     seeds: Seeds = None
     decisions: Annotated[
-        Path | None,
-        typer.Option(help="Checked links, as a file of pairs or a run's folder: right, `Not`, or no counterpart."),
+        list[Path] | None,
+        typer.Option(help="Checked links: a file of pairs, or a run's folder; repeatable, added to those of --config."),
     ] = None
     data: Data = None
     ratio: Ratio = None

@@ -36,7 +36,7 @@ class ReadingOptions:
     graph: Annotated[str | None, _chosen("Name of one graph among several, in N-Quads, TriG or JSON-LD.")] = None
     context: Annotated[Path | None, _chosen("Context of JSON-LD, instead of remote ones.")] = None
     query: Annotated[str | None, _chosen("What to ask a SPARQL endpoint for: a CONSTRUCT query, or a class.")] = None
-    lenient: Annotated[bool, _chosen("Skip statements that cannot be read, and count them.", "--lenient")] = False
+    lenient: Annotated[bool, _chosen("Skip statements or rows that cannot be read; count them.", "--lenient")] = False
     source_type: Annotated[list[str] | None, _chosen("--type for the source alone.")] = None
     target_type: Annotated[list[str] | None, _chosen("--type for the target alone.")] = None
     source_exclude_type: Annotated[list[str] | None, _chosen("--exclude-type for the source alone.")] = None

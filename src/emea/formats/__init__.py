@@ -21,11 +21,11 @@ from emea.contracts import (
     TaskReader,
 )
 from emea.data import Graph, Links, Reference, Task
-from emea.errors import InputError, SettingsError, shown
+from emea.errors import InputError, PluginError, SettingsError, shown
 from emea.formats._addresses import STORES, Address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database, tell_uncounted
-from emea.formats._files import IN_PARTS, in_parts, is_folder, suffix
+from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
 from emea.formats._lookup import every_format, first_with, graph_format, pair_format
@@ -60,7 +60,13 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     if isinstance(source, GraphServer):
         found = source.fetch_graph(str(place), reading)
     else:
-        found = source.read_graph(Path(place), reading)
+        try:
+            found = source.read_graph(Path(place), reading)
+        except TornError as error:
+            hint = "; --lenient reads what comes before" if "lenient" in source.choices and not reading.lenient else ""
+            raise InputError(f"{error}{hint}") from error
+    if not isinstance(found, Graph):
+        raise PluginError(f"format {type(source).__name__} returned {type(found).__name__}, expected a Graph")
     if not len(found.entities):
         raise InputError(f"{shown} is empty; expected at least one triple, or a row below a header")
     return select(found, reading, shown)
@@ -131,23 +137,34 @@ def require_task(task: object) -> Task:
 def read_decisions(decisions: Any, task: Task, cardinality: str = ONE_TO_ONE) -> Task:
     """The task with decisions about proposed links: right ones become seeds, and all of them teach how far to trust
     confidence. They are a file of pairs, the folder of a run, a list of pairs that are right, or a table with the
-    columns source, target and decision (yes, no or nothing). A decision takes precedence over a seed."""
+    columns source, target and decision (yes, no or nothing). A decision takes precedence over a seed and over what was
+    decided before."""
     task = require_task(task)
     known = _known(*_decided(decisions, cardinality), task.source, task.target, cardinality)
     width, right, wrong, alone = len(task.target.entities), known.seeds, known.exclusions, known.unmatched
-    kept = ~torch.isin(task.seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
-    if cardinality.endswith("-to-one"):
-        kept &= ~torch.isin(task.seeds.source, right.source)
-    if cardinality.startswith("one-to-"):
-        kept &= ~torch.isin(task.seeds.target, right.target)
-    kept &= ~(torch.isin(task.seeds.source, alone.source) | torch.isin(task.seeds.target, alone.target))
+    checked = Links.build(right.source, right.target) + Links(wrong.source, wrong.target, torch.zeros(len(wrong)))
+    seeds = task.seeds[_unopposed(task.seeds, known, cardinality)]
+    exclusions = task.exclusions[~torch.isin(task.exclusions.keys(width), checked.keys(width))]
+    said = right + alone
+    again = torch.isin(task.unmatched.source, said.source[said.source >= 0])
+    again |= torch.isin(task.unmatched.target, said.target[said.target >= 0])
+    unmatched = task.unmatched[~again]
+    before = task.checked[~torch.isin(task.checked.keys(width), checked.keys(width))]
+    before = before[(before.weight == 0) | torch.isin(before.keys(width), seeds.keys(width))]
     return replace(
-        task,
-        seeds=task.seeds[kept] + right,
-        exclusions=task.exclusions + wrong,
-        unmatched=task.unmatched + alone,
-        checked=Links.build(right.source, right.target) + Links(wrong.source, wrong.target, torch.zeros(len(wrong))),
+        task, seeds=seeds + right, exclusions=exclusions + wrong, unmatched=unmatched + alone, checked=before + checked
     )
+
+
+def _unopposed(seeds: Links, decided: Task, cardinality: str) -> torch.Tensor:
+    """Which seeds stand beside what was decided, [seeds] bool."""
+    width, right, wrong, alone = len(decided.target.entities), decided.seeds, decided.exclusions, decided.unmatched
+    kept = ~torch.isin(seeds.keys(width), torch.cat([right.keys(width), wrong.keys(width)]))
+    if cardinality.endswith("-to-one"):
+        kept &= ~torch.isin(seeds.source, right.source)
+    if cardinality.startswith("one-to-"):
+        kept &= ~torch.isin(seeds.target, right.target)
+    return kept & ~(torch.isin(seeds.source, alone.source) | torch.isin(seeds.target, alone.target))
 
 
 def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, str | Path]:

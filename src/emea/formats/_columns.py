@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
 from emea.data import LITERAL_SCHEMA, Graph
@@ -231,3 +232,15 @@ def release() -> None:
 
 def _encode(names: list[str]) -> pa.DictionaryArray:
     return pa.array(names, pa.large_string()).dictionary_encode()
+
+
+def unique_ends(names: pa.Array) -> pa.Array:
+    """Of names such as table/id what follows the table, where no other name has the same; null elsewhere.
+
+    >>> unique_ends(pa.array(["a/1", "a/2", "b/2", "b"])).to_pylist()
+    ['1', None, None, None]
+    """
+    ends = pc.if_else(pc.match_substring(names, "/"), pc.replace_substring_regex(names, "^[^/]*/", ""), None)
+    counts = pc.value_counts(ends)
+    once = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
+    return pc.if_else(pc.is_in(ends, once.drop_null()), ends, None)

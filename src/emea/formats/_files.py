@@ -8,7 +8,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -27,6 +27,8 @@ LONGEST_FIELD = 1 << 28  # characters in a quoted field
 LONGEST_LINE = 1 << 28  # bytes
 REASON = 300  # characters kept of another library's error message
 BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
+TORN = (EOFError, zlib.error, gzip.BadGzipFile)  # a compressed file that breaks off, or is damaged
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # of columns in CSV, the most usual first
 DOUBLE_SUFFIXES = (".sssom.tsv",)
 IN_PARTS = Path("parts.parquet")  # stands for a folder of them
 
@@ -72,18 +74,31 @@ def expands_too_far(expanded: int, packed: int) -> bool:
     return expanded > EXPANDED_SIZE and expanded > EXPANDED_TIMES * packed
 
 
-class _Unpacked(io.RawIOBase):
-    """The decompressed bytes of a gzip file; an error if they expand too far."""
+class TornError(InputError):
+    """A compressed file that breaks off, or is damaged; what comes before could be read."""
 
-    def __init__(self, path: Path, packed: BinaryIO) -> None:
+
+class _Unpacked(io.RawIOBase):
+    """The decompressed bytes of a gzip file; an error if they expand too far. Where it is damaged, it ends, if `torn`
+    is there to be told."""
+
+    def __init__(self, path: Path, packed: BinaryIO, torn: Callable[[str], object] | None) -> None:
         self._path, self._packed, self._file = path, packed, gzip.GzipFile(fileobj=packed)
-        self._expanded = 0
+        self._expanded, self._ended, self._torn = 0, False, torn
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        size = self._file.readinto(buffer)
+        try:
+            size = self._file.readinto(buffer) if self._torn is None else self._read_some(buffer)
+        except TORN as error:
+            if self._torn is None:
+                raise TornError(f"{self._path} cannot be read: {one_line(str(error))}") from error
+            if not self._ended:
+                self._torn(f"all that follows: {one_line(str(error))}")
+            self._ended = True
+            return 0
         self._expanded += size
         if expands_too_far(self._expanded, self._packed.tell()):
             raise InputError(
@@ -92,10 +107,18 @@ class _Unpacked(io.RawIOBase):
             )
         return size
 
+    def _read_some(self, buffer: WriteableBuffer) -> int:
+        """What can be had at once: nothing before the place where a file is torn is lost."""
+        view = memoryview(buffer)
+        data = self._file.read1(len(view))
+        view[: len(data)] = data
+        return len(data)
+
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, decompressed if it ends in .gz and without a byte order mark."""
+def open_bytes(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, decompressed if it ends in .gz and without a byte order mark. If `torn` is given, a
+    compressed file that breaks off is read as far as it goes, and the reason told."""
     try:
         if not path.exists():
             raise InputError(f"{path} does not exist; expected a file")
@@ -104,7 +127,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
         with ExitStack() as stack:
             packed = path.suffix.lower() == ".gz"
             raw = stack.enter_context(path.open("rb", buffering=BUFFER if packed else 0))
-            unpacked: io.RawIOBase = _Unpacked(path, raw) if packed else cast(io.RawIOBase, raw)
+            unpacked: io.RawIOBase = _Unpacked(path, raw, torn) if packed else cast(io.RawIOBase, raw)
             file = cast(io.BufferedReader, io.BufferedReader(unpacked, BUFFER))  # drops typeshed's type argument
             if file.peek(3).startswith(BYTE_ORDER_MARK):
                 file.read(3)
@@ -128,9 +151,9 @@ def line_blocks(path: Path, file: io.BufferedIOBase) -> Iterator[bytes]:
         yield b"".join(rest)
 
 
-def decoded_lines(path: Path) -> Iterator[str]:
+def decoded_lines(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[str]:
     """The lines of a UTF-8 file, with line endings."""
-    with open_bytes(path) as file:
+    with open_bytes(path, torn) as file:
         yield from decoded(path, _lines(path, file))
 
 
@@ -157,9 +180,9 @@ def decoded(path: Path, lines: Iterable[bytes], before: int = 0) -> Iterator[str
             raise InputError(f"{path}, line {number}: {found}, expected text in UTF-8; save it so") from error
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[tuple[int, str]]:
     """The non-empty lines of a UTF-8 file with their line numbers, without line endings."""
-    for number, line in enumerate(decoded_lines(path), 1):
+    for number, line in enumerate(decoded_lines(path, torn), 1):
         if text := line.rstrip("\r\n"):
             yield number, text
 
@@ -181,17 +204,36 @@ def split_fields(path: Path, lines: Iterable[str], count: int, before: int = 0) 
         yield number, found
 
 
-def quoted_rows(path: Path, lines: Iterable[str], separator: str, before: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """The non-empty rows in lines with CSV quoting, each with the line it ends on; `before` lines precede them."""
+def quoted_rows(
+    path: Path,
+    lines: Iterable[str],
+    separator: str,
+    before: int = 0,
+    skip: Callable[[str, int], object] | None = None,
+) -> Iterator[tuple[int, list[str]]]:
+    """The non-empty rows in lines with CSV quoting, each with the line it ends on; `before` lines precede them. A row
+    that is not quoted so is refused, or told to `skip`."""
     csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines, delimiter=separator, strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield before + reader.line_num, row
-    except csv.Error as error:
-        line = before + reader.line_num
-        raise InputError(f"{path}, line {line}: {error}; expected standard CSV quoting") from error
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            line = before + reader.line_num
+            if skip is None:
+                raise InputError(
+                    f"{path}, line {line}: {_quoting_fault(error)}; expected standard CSV quoting"
+                ) from error
+            skip(_quoting_fault(error), line)
+            continue
+        if row is None:
+            return
+        if row:
+            yield before + reader.line_num, row
+
+
+def _quoting_fault(error: csv.Error) -> str:
+    return "found a carriage return within a row" if "new-line" in str(error) else str(error)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from emea.formats._cells import Cells
 ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
 ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
 LISTED = 12  # columns that a message lists
+NEARLY = 0.05  # share of the rows that may lack an id of their own in a column worth naming
 References = Mapping[tuple[str, str], tuple[str, str]]  # table and column → the table and column that it refers to
 
 
@@ -36,10 +37,26 @@ def id_column(name: str, table: pa.Table, wanted: str | None) -> str | None:
         for each in _named(table, wanted):
             return each
         raise InputError(f"table {name}: found bytes that are no text in the column {wanted}, expected names")
+    return next((each for each in _likely(name, columns) if _identifies(table[each])), None)
+
+
+def _likely(name: str, columns: list[str]) -> list[str]:
+    """The columns called like ids, and the first one."""
     likely: list[str] = [each for each in columns if is_id_name(each, name)]
     likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
-    every: list[str] = [*likely, *columns[:1]]
-    return next((each for each in every if _identifies(table[each])), None)
+    return [*likely, *columns[:1]]
+
+
+def nearly_id(name: str, table: pa.Table) -> str:
+    """What to say of a column that would name the rows but for a few of them; nothing if there is none."""
+    for each in _likely(name, table.column_names):
+        column = table[each]
+        if pa.types.is_nested(column.type) or not len(column):
+            continue
+        unfit = len(column) - int(pc.count_distinct(column, mode="only_valid").as_py())
+        if unfit <= NEARLY * len(column):
+            return f", such as '{each}', which all but {unfit:,} of {len(column):,} rows have to themselves"
+    return ""
 
 
 def tables_without(

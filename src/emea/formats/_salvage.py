@@ -17,8 +17,9 @@ from emea.formats._files import one_line, open_bytes
 from emea.formats._horned import OntologySyntax, as_rdf_xml
 from emea.formats._json_ld import json_ld_document, mapped
 from emea.formats._quads import TRIPLE_TERM, Opened, guarded, own_iri, recognised
+from emea.formats._skipped import Skipped
 from emea.formats._turtle import Braces, Statement, single_triples, statements
-from emea.formats._validity import TRIPLE_AS_NODE, Skipped, valid
+from emea.formats._validity import TRIPLE_AS_NODE, valid
 from emea.formats._xml import open_xml
 
 Read = TypeVar("Read")
@@ -127,13 +128,13 @@ class _Pieces:
         return []
 
     def _lines(self) -> Iterator[Part]:
-        with open_bytes(self.path) as file:
+        with open_bytes(self.path, self.skipped.add) as file:
             for number, line in enumerate(file, 1):
                 yield Part(line, number)
 
     def _statements(self) -> Iterator[Part]:
         """Each statement, with the directives that count where it stands and in the braces of its graph."""
-        with open_bytes(self.path) as file:
+        with open_bytes(self.path, self.skipped.add) as file:
             text = file.read().decode(errors=NOT_UTF8)
         header = b""
         for each in statements(text, BRACES.get(self.syntax)):

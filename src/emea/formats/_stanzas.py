@@ -11,7 +11,8 @@ from emea.contracts import Reading
 from emea.errors import InputError
 from emea.formats._files import one_line, open_bytes
 from emea.formats._salvage import Part, Salvage
-from emea.formats._validity import HINT, Skipped
+from emea.formats._skipped import Skipped
+from emea.formats._validity import HINT
 
 
 class Stanzas:

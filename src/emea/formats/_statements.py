@@ -18,11 +18,12 @@ from emea.contracts import Reading
 from emea.data import Graph
 from emea.errors import InputError, SettingsError
 from emea.formats._columns import CHUNK, LANGUAGE_STRING, GraphColumns, Rows
-from emea.formats._files import line_blocks, open_bytes, suffix
+from emea.formats._files import TornError, line_blocks, open_bytes, suffix
 from emea.formats._ntriples import Lines, check_iris, not_blank
 from emea.formats._quads import RELATIVE, TRIPLE_TERM, Opened, bounded_terms, guarded, open_quads, own_iri
 from emea.formats._salvage import salvaged
-from emea.formats._validity import HINT, Skipped, UnreadableError
+from emea.formats._skipped import Skipped
+from emea.formats._validity import HINT, UnreadableError
 
 LISTED = 5  # named graphs that an error lists
 RANDOM_LABEL = re.compile(r"_:[a-f][0-9a-f]{19,31}")  # what the parser gives a node written as []
@@ -35,14 +36,17 @@ GraphName = NamedNode | BlankNode | DefaultGraph
 
 def read_statements(path: Path, reading: Reading) -> Graph:
     """The graph in a file or, if it has several, the chosen one."""
-    if suffix(path) == BY_LINE and (graph := _by_line(path)) is not None:
-        return graph
     try:
+        if suffix(path) == BY_LINE and (graph := _by_line(path)) is not None:
+            return graph
         with open_quads(path, reading) as opened:
             return _graph(opened, path, reading)
     except UnreadableError as error:
         if not reading.lenient:
             raise InputError(f"{error}; {HINT}") from error
+    except TornError:
+        if not reading.lenient:
+            raise
     skipped = Skipped(path)
     with bounded_terms(path):
         graph = _graph(salvaged(path, reading, skipped), path, reading)

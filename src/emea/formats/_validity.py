@@ -12,34 +12,11 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from emea.errors import InputError
 
 HINT = "--lenient skips it"  # ends the message of an `UnreadableError`
-SHOWN = 5  # skipped statements that a note describes
 TRIPLE_AS_NODE = "a triple is used as a node"
 
 
 class UnreadableError(InputError):
     """A statement that cannot be read; the others could be."""
-
-
-class Skipped:
-    """Counts the statements of a file that were skipped, and describes the first ones."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._count = path, 0
-        self._shown: list[str] = []
-
-    def add(self, reason: str, line: int | None = None) -> None:
-        """Count a statement."""
-        self._count += 1
-        if len(self._shown) < SHOWN:
-            self._shown.append(reason if line is None else f"line {line}: {reason}")
-
-    def notes(self) -> tuple[str, ...]:
-        """A sentence, if there were any."""
-        if not self._count:
-            return ()
-        what = "statement was" if self._count == 1 else "statements were"
-        more = "; and more" if self._count > len(self._shown) else ""
-        return (f"{self._path}: {self._count:,} {what} skipped ({'; '.join(self._shown)}{more})",)
 
 
 def refuse(path: Path) -> Callable[[str, str], NoReturn]:

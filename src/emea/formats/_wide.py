@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,9 +18,19 @@ from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
-from emea.formats._columns import CHUNK, assemble, release
+from emea.formats._columns import assemble, release, unique_ends
 from emea.formats._files import BREAK
-from emea.formats._keys import LISTED, NOTHING, Declared, as_ids, id_column, is_id_name, refers, tables_without
+from emea.formats._keys import (
+    LISTED,
+    NOTHING,
+    Declared,
+    as_ids,
+    id_column,
+    is_id_name,
+    nearly_id,
+    refers,
+    tables_without,
+)
 from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
@@ -59,24 +68,6 @@ class TableReader(GraphReader):
         return rows_graph(self.read_tables(path), path, reading, self.declared(path))
 
 
-def rows_table(path: Path, rows: Iterator[tuple[int, list[str]]], separator: str) -> pa.Table:
-    """The table in numbered rows of which the first names the columns."""
-    _, header = next(rows, (0, []))
-    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
-    if len(names) < 2:
-        raise InputError(f"{path}: found {len(names)} column, expected several separated by {separator}")
-    parts: list[list[pa.Array]] = [[] for _ in names]
-    while block := list(islice(rows, CHUNK)):
-        for number, row in block:
-            if len(row) != len(names):
-                raise InputError(
-                    f"{path}, line {number}: found {len(row)} columns, expected {len(names)} as in the header"
-                )
-        for part, column in zip(parts, zip(*(row for _, row in block), strict=True), strict=True):
-            part.append(pa.array(column, pa.large_string()))
-    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
-
-
 def rows_graph(
     tables: Mapping[str, pa.Table], place: str | Path, reading: Reading, declared: Declared = NOTHING
 ) -> Graph:
@@ -101,14 +92,15 @@ def rows_graph(
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
     graph = _assembled(parts, several=several)
     columns = dict.fromkeys(column for sheet in sheets for column in sheet.columns)
-    return replace(graph, notes=tuple(notes), columns=tuple(columns))
+    aliases = unique_ends(graph.entities) if several else None
+    return replace(graph, notes=tuple(notes), columns=tuple(columns), aliases=aliases)
 
 
 def _sheet(
     name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str], *, declared: Declared
 ) -> Sheet:
     """The table with its id column found or as named."""
-    shown = f"{place}, table {name}" if Path(str(place)).stem != name else str(place)
+    shown = f"{place}, table {name}" if Path(str(place)).name.partition(".")[0] != name else str(place)
     duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
         raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")
@@ -120,7 +112,8 @@ def _sheet(
     key = stated if stated in table.column_names else id_column(name, table, reading.id_column)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
     if key is None:
-        notes.append(f"{shown}: no column identifies the rows, so they are numbered; --id-column names one")
+        numbered = "no column identifies the rows, so they are numbered; --id-column names one"
+        notes.append(f"{shown}: {numbered}{nearly_id(name, table)}")
         ids = pa.array(np.arange(1, table.num_rows + 1)).cast(pa.large_string())
         return Sheet(name, ids, None, columns)
     ids = columns[key].single()

@@ -56,8 +56,8 @@ def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
         **dict(zip(("source", "target"), task.names(links), strict=True)),
         "confidence": links.confidence.numpy(),
         "similarity": links.similarity.numpy(),
-        "source_label": _label(task.source, source),
-        "target_label": _label(task.target, target),
+        "source_label": shown_labels(task.source, source),
+        "target_label": shown_labels(task.target, target),
         "source_type": _type(task.source, source),
         "target_type": _type(task.target, target),
         "cardinality": _cardinality(source, target),
@@ -67,7 +67,7 @@ def alignment_table(alignment: Alignment, task: Task) -> pa.Table:
     return pa.table(columns)
 
 
-def _label(graph: Graph, entities: np.ndarray) -> pa.Array:
+def shown_labels(graph: Graph, entities: np.ndarray) -> pa.Array:
     """The label of each; of a class without one, which the graph only uses, the last part of its name."""
     ends = last_parts(graph.entities.take(pa.array(entities)))
     return pc.coalesce(labels(graph, entities), pc.if_else(pa.array(used_as_types(graph)[entities]), ends, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
-from emea.formats._columns import GraphColumns
-from emea.formats._files import BREAK, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._columns import CHUNK, GraphColumns
+from emea.formats._files import BREAK, SEPARATORS, decoded_lines, numbered_lines, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
+from emea.formats._skipped import Skipped
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
     TRIPLE_HEADER,
@@ -33,7 +34,7 @@ from emea.formats._triples import (
     row_blocks,
     usual_names,
 )
-from emea.formats._wide import TableReader, rows_graph, rows_table
+from emea.formats._wide import TableReader, rows_graph
 from emea.formats._writing import Column, alignment_table, six_digits, write_lines, write_table
 
 Row = list[str]
@@ -57,12 +58,13 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         "or source, target[, weight, excluded]"
     )
     suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt")
+    choices: ClassVar[tuple[str, ...]] = (*TableReader.choices, "lenient")
     pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # no suffix: as in benchmark folders
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a table of head, relation and tail, where the column kind marks literals; or in one whose rows
         are entities."""
-        first = [row for _, row in islice(_rows(path), SAMPLE)]
+        first = [row for _, row in islice(_rows(path, Skipped(path) if reading.lenient else None), SAMPLE)]
         if not first:
             return GraphColumns().build()
         headed = are_triples(first[0], reading.model_copy(update={"table": None}))
@@ -70,7 +72,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
         if kind == "rows":
-            graph = rows_graph(self.read_tables(path), path, reading)
+            graph = self._of_rows(path, reading)
             unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
             return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
         columns = GraphColumns()
@@ -82,11 +84,18 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         note = f"{path}: read as triples (head, relation, tail) without a header; {OTHERWISE} rows for entities"
         return replace(graph, notes=(note, *graph.notes))
 
-    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+    def _of_rows(self, path: Path, reading: Reading) -> Graph:
+        """The graph in a table whose rows are entities; those that cannot be read are skipped if that is wanted."""
+        if not reading.lenient:
+            return rows_graph(self.read_tables(path), path, reading)
+        skipped = Skipped(path, "row")
+        graph = rows_graph(self.read_tables(path, skipped), path, reading)
+        return replace(graph, notes=(*graph.notes, *skipped.notes()))
+
+    def read_tables(self, path: Path, skipped: Skipped | None = None) -> dict[str, pa.Table]:
         """The table whose first row names the columns."""
-        return {
-            path.name.partition(".")[0]: rows_table(path, _rows(path), "commas" if suffix(path) == ".csv" else "tabs")
-        }
+        expected = "commas" if suffix(path) == ".csv" else "tabs"
+        return {path.name.partition(".")[0]: _table(path, expected, skipped)}
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -226,15 +235,40 @@ def _unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
-def _separator(path: Path) -> str:
-    """What separates the columns of a CSV file: commas, unless its first line has none but semicolons or tabs."""
-    first = next(decoded_lines(path), "")
-    return next((separator for separator in ",;\t" if separator in first), ",")
+def _separator(path: Path, torn: Callable[[str], object] | None) -> str:
+    """What separates the columns of a CSV file: commas, unless its first line has none but semicolons, tabs or bars."""
+    first = next(decoded_lines(path, torn), "")
+    return next((separator for separator in SEPARATORS if separator in first), ",")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+def _rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
+    """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
+    fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
     if suffix(path) == ".csv":
-        yield from quoted_rows(path, decoded_lines(path), _separator(path))
+        yield from quoted_rows(path, decoded_lines(path, fault), _separator(path, unheard), skip=fault)
     else:
-        for number, line in numbered_lines(path):
+        for number, line in numbered_lines(path, fault):
             yield number, line.split("\t")
+
+
+def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
+    """The table whose first row names the columns; rows of other lengths are refused or skipped."""
+    rows = _rows(path, skipped)
+    _, header = next(rows, (0, []))
+    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
+    if len(names) < 2:
+        found = f"{path}: found {len(names)} column, expected several separated by {separator}"
+        other = next((name for mark, name in SEPARATORS.items() if mark in "".join(names)), None)
+        raise InputError(found + (f"; it looks separated by {other}: call it .csv" if other else ""))
+    parts: list[list[pa.Array]] = [[] for _ in names]
+    while block := list(islice(rows, CHUNK)):
+        for number, row in block:
+            if len(row) != len(names):
+                fault = f"found {len(row)} column{'s' * (len(row) != 1)}, expected {len(names)} as in the header"
+                if skipped is None:
+                    raise InputError(f"{path}, line {number}: {fault}; --lenient skips it")
+                skipped.add(fault, number)
+        kept = [row for _, row in block if len(row) == len(names)]
+        for place, part in enumerate(parts):
+            part.append(pa.array([row[place] for row in kept], pa.large_string()))
+    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)

@@ -94,6 +94,8 @@ def _reasons(kinds: dict[str, list[Pair]], before: FinishedRun, after: FinishedR
         sources = {(link or {})["source"] for pair in kinds[title] for link in pair if link is not None}
         why = zip(run.unlinked["source"].to_pylist(), grouped(run.unlinked["why"]), strict=True)
         counts = Counter(reason for source, reason in why if source in sources)
+        if unlisted := len(sources) - counts.total():
+            counts["given: known, or to have no counterpart"] = unlisted
         rows: list[tuple[Content, ...]] = [(label(reason), f"{count:,}") for reason, count in counts.most_common()]
         if rows:
             made.append(table((caption, "links"), rows, caption, numbers=1))

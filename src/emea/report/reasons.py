@@ -13,7 +13,7 @@ COMMON = (  # phrases of runs/unlinked.py
         "the candidate fits another source nearly as well: a duplicate?",
     ),
     (rf"^{NONE}the nearest candidate is taken by ", f"{NONE}the nearest candidate is taken by another source"),
-    (rf"^{NONE}[\d.]+ for none, ", f"{NONE}none fits better than the candidate"),
+    (rf"^{NONE}[\d.]+ for none, ", f"{NONE}to have none is likelier than the candidate"),
     (r"^its link to .* is excluded$", "its link is excluded"),
     (r"^taken by .* with \.?\d+(\.\d+)?$", "the candidate is taken by another source"),
     (r"^the candidate fits .* better$", "the candidate fits another source better"),

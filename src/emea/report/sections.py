@@ -62,11 +62,11 @@ def _next(run: FinishedRun) -> list[Content]:
     if not len(run.confidence):
         return ["Next, see what the graphs have in common: ", h("code", "emea profile SOURCE TARGET"), "."]
     doubtful = int((run.confidence < DOUBTFUL).sum())
-    again = f"emea align --config {folder}/settings.toml --decisions {folder}/alignment.review.tsv --out NEW"
+    again = f"emea align --config {folder}/settings.toml --decisions {folder} --out NEW"
     what = f"the {counted(doubtful, 'link')} below {DOUBTFUL}" if doubtful else "some links"
     return [
-        f"Next, check {what}: write yes or no into ", h("code", "alignment.review.tsv"), " and run ", h("code", again),
-        ".",
+        f"Next, check {what}: ", h("code", f"emea review {folder}"), " asks about one at a time, or write yes or no ",
+        "into ", h("code", "alignment.review.tsv"), "; then run ", h("code", again), ".",
     ]  # fmt: skip
 
 

@@ -81,12 +81,12 @@ class Dealer:
         tired = self.kind == last if length >= IN_A_ROW else np.zeros(len(self.kind), dtype=bool)
         order = order[~blocked[order]]
         due = next((card for card in self.sample if not blocked[card]), None)
+        others = order[~tired[order]]
         self._since[who] = since = self._since.get(who, 0) + 1
-        if due is not None and since >= EVERY and not (tired[due] and len(order)):
+        if due is not None and since >= EVERY and not (tired[due] and len(others)):
             self._since[who] = 0
             return Dealt(due, queue, self.sample[due])
         if not len(order):
             return None
-        others = order[~tired[order]]
         card = int((others if len(others) else order)[0])
         return Dealt(card, queue, self.sample.get(card))

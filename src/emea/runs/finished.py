@@ -18,6 +18,7 @@ from emea.contracts import Choice
 from emea.data import Alignment, Links, Reference
 from emea.errors import InputError
 from emea.formats import read_pair_names, read_task
+from emea.formats._columns import unique_ends
 from emea.runs.folder import check_run, written_table
 from emea.runs.tables import column_names, read_whole
 from emea.settings import read_config
@@ -38,6 +39,7 @@ def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Me
     alignment, candidates, seeds = map(_read_table, paths)
     given = [seeds, *(_read_table(path) for path in folder.glob("validation.tsv"))]
     known = _named(_counted(read_pair_names(reference)), described)
+    known = _completed(known, (alignment, candidates, *given))
     tables = (alignment, candidates, *given, known)
     source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
     links, *known_to_run = (Links.build(source(table["source"]), target(table["target"])) for table in (known, *given))
@@ -99,6 +101,19 @@ def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:
         positions = graph.positions(pairs[side].combine_chunks())
         column = pc.coalesce(graph.entities.take(positions), pairs[side].combine_chunks())
         pairs = pairs.set_column(pairs.column_names.index(side), side, column)
+    return pairs
+
+
+def _completed(pairs: pa.Table, tables: tuple[pa.Table, ...]) -> pa.Table:
+    """The pairs with table/id for an id alone, where the run has only one such name."""
+    for side in ("source", "target"):
+        names = pc.unique(pa.concat_arrays([table[side].combine_chunks().cast(pa.large_string()) for table in tables]))
+        given = pairs[side].combine_chunks().cast(pa.large_string())
+        known = pc.is_in(given, names)
+        if not pc.all(known).as_py():
+            meant = names.take(pc.index_in(given, unique_ends(names)))
+            column = pc.if_else(known, given, pc.coalesce(meant, given))
+            pairs = pairs.set_column(pairs.column_names.index(side), side, column)
     return pairs
 
 

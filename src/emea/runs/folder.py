@@ -35,6 +35,8 @@ RESULTS = {  # what a finished run leaves, and what it is
     REVIEW: "the same to decide on, the most doubtful first",
     "unlinked.tsv": "the sources without a link, and why",
     "unlinked.parquet": "the sources without a link, and why",
+    "unlinked.targets.tsv": "the targets without a link",
+    "unlinked.targets.parquet": "the targets without a link",
     "relations.tsv": "which relations are contained in which",
     "relations.sssom.tsv": "the likely ones as SSSOM",
     "candidates.tsv": "the most probable counterparts of each source",
@@ -57,12 +59,12 @@ IN_USE = "{} is in use by a run, a report or a review page; expected that to end
 
 
 def table_to_write(folder: Path, name: str, formats: Iterable[str]) -> Path:
-    """Where a run with these formats writes its candidates or unlinked sources: as Parquet if that is among them."""
+    """Where a run with these formats writes its candidates or what is unlinked: as Parquet if that is among them."""
     return folder / f"{name}.{'parquet' if 'parquet' in formats else 'tsv'}"
 
 
 def written_table(folder: Path, name: str) -> Path:
-    """Where a run has written its candidates or unlinked sources."""
+    """Where a run has written its candidates or what is unlinked."""
     packed = folder / f"{name}.parquet"
     return packed if packed.exists() else folder / f"{name}.tsv"
 

@@ -37,7 +37,7 @@ class Inputs(BaseModel):
     data: Path | None = None
     example: str | None = None
     seeds: Path | str | None = None
-    decisions: Path | None = None
+    decisions: tuple[Path, ...] = ()  # the earliest first
     ratio: float | None = None
     split: int = 0
     fold: int | None = None
@@ -52,6 +52,11 @@ class Inputs(BaseModel):
     def _located(cls, place: Path | str | None) -> Path | str | None:
         return place if place is None or "://" in str(place) else Path(place)
 
+    @field_validator("decisions", mode="before")
+    @classmethod
+    def _several(cls, places: Any) -> Any:
+        return (places,) if isinstance(places, str | Path) else places  # one, as earlier versions kept it
+
     @classmethod
     def parse(cls, table: dict[str, Any], place: Path) -> Inputs:
         """The inputs in a settings file's table `run`."""
@@ -62,20 +67,22 @@ class Inputs(BaseModel):
             raise SettingsError(f"{place}, run.{problem['loc'][0]}: {problem['msg']}") from error
 
     def over(self, given: dict[str, Any]) -> Inputs:
-        """The same with some replaced; other graphs bring their own seeds."""
+        """The same with some replaced; other graphs bring their own seeds, and decisions are added to those before."""
         other_graphs = {"source", "target", "data"} & set(given)
         written = {"top_k", "with_seeds", "reasons", "formats"}
         kept = self.model_dump(include=written) if other_graphs else self.model_dump()
         if {"seeds", "ratio", "fold"} & set(given):
             kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}
+        if {"decisions"} <= kept.keys() & given.keys():
+            given = given | {"decisions": _each_once([*kept["decisions"], *given["decisions"]])}
         return Inputs(**{**kept, **given})
 
     def absolute(self) -> Inputs:
         """The same with absolute paths."""
-        paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds", "decisions")}
+        paths = {name: getattr(self, name) for name in ("source", "target", "data", "seeds")}
         changed: dict[str, Any] = {name: path.resolve() for name, path in paths.items() if isinstance(path, Path)}
         changed |= {name: getattr(self, name).absolute() for name in ("source_reading", "target_reading")}
-        return self.model_copy(update=changed)
+        return self.model_copy(update=changed | {"decisions": tuple(path.resolve() for path in self.decisions)})
 
     def check(self) -> None:
         """Refuse what cannot be read or written, before anything else is loaded."""
@@ -89,7 +96,7 @@ class Inputs(BaseModel):
                 raise SettingsError("expected two graph files, or --data FOLDER")
             if self.ratio is not None or self.fold is not None:
                 raise SettingsError("--ratio and --fold require --data")
-        for path in (self.source, self.target, self.data, self.seeds, self.decisions):
+        for path in (self.source, self.target, self.data, self.seeds, *self.decisions):
             if isinstance(path, Path) and not path.exists():
                 raise InputError(f"{path} does not exist; expected a {'folder' if path == self.data else 'file'}")
         if isinstance(self.source, Path) and isinstance(self.target, Path) and self.source.samefile(self.target):
@@ -105,7 +112,8 @@ class Inputs(BaseModel):
             try:
                 return self._read(cardinality)
             except InputWarning as skipped:
-                raise InputError(f"{skipped}; --strict-seeds refuses that") from None
+                found = str(skipped).replace("skipping ", "found ", 1)
+                raise InputError(f"{found}; --strict-seeds skips none") from None
 
     def read_again(self, cardinality: str = ONE_TO_ONE) -> Task:
         """The task once more; what was warned of is not said again."""
@@ -129,8 +137,8 @@ class Inputs(BaseModel):
             assert self.target is not None
             readings = self.source_reading, self.target_reading
             task = read(self.source, self.target, self.seeds, readings, cardinality)
-        if self.decisions is not None:
-            task = read_decisions(self.decisions, task, cardinality)
+        for path in self.decisions:
+            task = read_decisions(path, task, cardinality)
         return task, reference, detected
 
     def table(self) -> dict[str, Any]:
@@ -140,3 +148,8 @@ class Inputs(BaseModel):
         kept = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         kept |= {name: str(without_password(kept[name])) for name in ("source", "target", "seeds") if name in kept}
         return kept | {"split": self.split, "top_k": self.top_k, "with_seeds": self.with_seeds}
+
+
+def _each_once(paths: list[Path]) -> tuple[Path, ...]:
+    """The paths without repetition, each where it comes last."""
+    return tuple(reversed(dict.fromkeys(Path(path).resolve() for path in reversed(paths))))

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
-from emea.evidence.unnamed import unnamed
+from emea.evidence.unnamed import W3C, unnamed
 from emea.formats import read_pair_names, without_password
 from emea.formats._equality import stated_between
 from emea.formats._files import suffix, writing
@@ -182,12 +182,12 @@ def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], pat
 
 
 def side_by_side(run: Run) -> pa.Table:
-    """A row for each linked pair, then for each other source and each other target that has a name: the names, the
-    confidence, and of the source and then of the target the values under each attribute, and under each relation the
-    labels of what they are related to."""
+    """A row for each linked pair, then for each other source and each other target that has a name, or is a blank node
+    of which something is stated and to which nothing leads: the names, the confidence, and of the source and then of
+    the target the values under each attribute, and under each relation the labels of what they are related to."""
     graphs = run.task.source, run.task.target
     linked = run.source, run.target
-    alone = [np.setdiff1d(np.flatnonzero(~unnamed(graph)), ids) for graph, ids in zip(graphs, linked, strict=True)]
+    alone = [np.setdiff1d(np.flatnonzero(_has_row(graph)), ids) for graph, ids in zip(graphs, linked, strict=True)]
     sides = (
         np.concatenate([run.source, alone[0], np.full(len(alone[1]), -1)]),
         np.concatenate([run.target, np.full(len(alone[0]), -1), alone[1]]),
@@ -202,6 +202,22 @@ def side_by_side(run: Run) -> pa.Table:
     for side, graph, ids in zip(("source", "target"), graphs, sides, strict=True):
         columns |= {f"{side}_{name}": column for name, column in _by_attribute(graph, ids).items()}
     return pa.table(columns)
+
+
+def _has_row(graph: Graph) -> np.ndarray:
+    """Which entities have a row of their own, [entities] bool: what is stated of other blank nodes stands in the rows
+    of those that lead to them."""
+    head, _, tail = graph.triples.numpy().T
+    first = np.zeros(len(graph.entities), dtype=bool)
+    first[head], first[graph.literals["entity"].to_numpy()] = True, True
+    first[tail] = False
+    return ~unnamed(graph) | (_blank(graph) & first)
+
+
+def _blank(graph: Graph) -> np.ndarray:
+    """Which entities are blank nodes, also those that were given an IRI to be stored, [entities] bool."""
+    found: np.ndarray = unnamed(graph) & ~pc.starts_with(graph.entities, W3C).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _or_null(ids: np.ndarray) -> pa.Array:
@@ -237,16 +253,16 @@ def _stated(graph: Graph) -> tuple[list[str], pa.Table]:
     names = pc.unique(pa.concat_arrays([graph.attributes, graph.relations]))
     places = [pc.index_in(own, names).to_numpy().astype(np.int64) for own in (graph.attributes, graph.relations)]
     head, relation, tail = graph.triples.numpy().T
-    called = pc.coalesce(labels(graph), graph.entities).cast(pa.large_string()).take(pa.array(tail))
+    label, is_blank = labels(graph), _blank(graph)
+    called = pc.coalesce(label, graph.entities).cast(pa.large_string()).take(pa.array(tail))
     related = pa.table({"attribute": places[1][relation], "entity": head, "value": called})
-    related = related.filter(pc.invert(pc.match_substring_regex(related["value"], BLANK)))
+    related = related.filter(pc.or_(label.is_valid().take(pa.array(tail)), pa.array(~is_blank[tail])))
     held = graph.literals.select(["attribute", "entity", "value"])
     held = held.set_column(0, "attribute", pa.array(places[0][held["attribute"].to_numpy()]))
     stated, short = pa.concat_tables([held, related]), _short(names, graph.columns)
-    blank = pc.match_substring_regex(graph.entities, BLANK).to_numpy(zero_copy_only=False)
-    if not blank.any():
+    if not is_blank.any():
         return short, stated
-    leading = pa.table({"through": places[1][relation], "head": head, "entity": tail}).filter(pa.array(blank[tail]))
+    leading = pa.table({"through": places[1][relation], "head": head, "entity": tail}).filter(pa.array(is_blank[tail]))
     own = stated.filter(pc.not_equal(stated["attribute"], pc.index(names, TYPE))).join(leading, "entity", None, "inner")
     both, number = np.unique(own["through"].to_numpy() * len(names) + own["attribute"].to_numpy(), return_inverse=True)
     given = pa.table({"attribute": len(names) + number, "entity": own["head"], "value": own["value"]})

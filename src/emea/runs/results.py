@@ -16,8 +16,7 @@ from torch import Tensor
 from emea.analysis.relations import relation_links, relation_mappings
 from emea.contracts import AlignmentWriter
 from emea.data import Alignment, Candidates, Counterparts, Graph, Links, Task
-from emea.formats._labels import labels
-from emea.formats._writing import alignment_table, on_cpu, sort_by_name
+from emea.formats._writing import alignment_table, on_cpu, shown_labels, sort_by_name
 from emea.formats.oaei import OAEI
 from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
@@ -29,7 +28,7 @@ from emea.runs.folder import ALIGNMENTS, REVIEW, table_to_write
 from emea.runs.inputs import Inputs
 from emea.runs.kept import keep
 from emea.runs.tables import write_blocks
-from emea.runs.unlinked import at_rows, best_rows, unlinked
+from emea.runs.unlinked import at_rows, best_rows, unlinked, unlinked_targets
 
 CANDIDATE_SCHEMA = pa.schema(
     {
@@ -71,6 +70,7 @@ def write_result(outcome: Outcome, folder: Path, inputs: Inputs) -> None:
         _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
     write_review(found, outcome, folder / REVIEW)
     _write(unlinked(outcome), table_to_write(folder, "unlinked", inputs.formats))
+    _write(unlinked_targets(outcome), table_to_write(folder, "unlinked.targets", inputs.formats))
     relations = relation_links(outcome)
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
@@ -99,7 +99,7 @@ def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
     target, has_other = at_rows(beliefs.candidates.target.cpu().numpy(), row), pa.array(row >= 0)
     columns = {
         "decision": pa.repeat(pa.scalar("", pa.large_string()), len(links)),
-        "other_target_label": pc.if_else(has_other, labels(task.target, target), None),
+        "other_target_label": pc.if_else(has_other, shown_labels(task.target, target), None),
         "other_target": pc.if_else(has_other, task.target.entities.take(pa.array(target)), None),
     }
     for name, column in columns.items():
@@ -123,6 +123,11 @@ def _among(pairs: Candidates, links: Alignment) -> np.ndarray:
 def write_candidates(counterparts: Counterparts, task: Task, path: Path, top_k: int) -> None:
     """The most probable counterparts of each source with similarity and probability; ties share a rank."""
     write_blocks(path, CANDIDATE_SCHEMA, _candidate_blocks(counterparts, task, top_k))
+
+
+def candidate_table(counterparts: Counterparts, task: Task, top_k: int) -> pa.Table:
+    """The same as one table."""
+    return pa.concat_tables([CANDIDATE_SCHEMA.empty_table(), *_candidate_blocks(counterparts, task, top_k)])
 
 
 def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ from emea.data import Counterparts, Graph
 from emea.evidence.descriptions import describe
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
+from emea.formats._writing import shown_labels
 from emea.kernels.limits import TIED_PROBABILITY
 from emea.method.rounds import Outcome
 
@@ -24,6 +25,10 @@ NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
 NEARLY = (
     0.2  # probability of a source, as a share of that of the target's other sources, from which it may be their twin
 )
+CLOSEST = ("candidate", "candidate_label", "probability")
+UNLINKED_SCHEMA = pa.schema(
+    {name: pa.large_string() for name in ("source", "source_label", *CLOSEST)} | {"why": pa.large_string()}
+).set(4, pa.field("probability", pa.float64()))
 NONE = "no counterpart found: "
 Text: TypeAlias = str | pa.Array
 Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
@@ -32,24 +37,23 @@ Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the
 def unlinked(outcome: Outcome) -> pa.Table:
     """The sources that may be linked and are not, those first that came closest: source, its label, the most probable
     candidate, its label, its probability, and why it is not linked."""
-    task, beliefs = outcome.prepared.given, outcome.counterparts
-    source = np.flatnonzero(_open(outcome))
-    row = best_rows(beliefs)[source]
-    found = row >= 0
-    target, probability = (
-        at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward)
-    )
-    table = pa.table(
-        {
-            "source": task.source.entities.take(pa.array(source)),
-            "source_label": labels(task.source, source),
-            "candidate": task.target.entities.take(pa.array(target, mask=~found)),
-            "candidate_label": pc.if_else(pa.array(found), labels(task.target, target), None),
-            "probability": pa.array(probability.astype(np.float64), mask=~found),
-            "why": _Reasons(outcome).of(source, row),
-        }
-    )
-    return table.sort_by([("probability", "descending"), ("source", "ascending")])
+    task, source = outcome.prepared.given, np.flatnonzero(_open(outcome, 0))
+    found, row = _closest(outcome.counterparts, (task.source, task.target), source)
+    told = {
+        "source": found[0],
+        "source_label": found[1],
+        **dict(zip(CLOSEST, found[2:], strict=True)),
+        "why": _Reasons(outcome).of(source, row),
+    }
+    return pa.table(told).sort_by([("probability", "descending"), ("source", "ascending")])
+
+
+def unlinked_targets(outcome: Outcome) -> pa.Table:
+    """The same of the targets, without why: which source each most probably is."""
+    task, target = outcome.prepared.given, np.flatnonzero(_open(outcome, 1))
+    found, _ = _closest(outcome.counterparts.swap(), (task.target, task.source), target)
+    told = {"target": found[0], "target_label": found[1], **dict(zip(CLOSEST, found[2:], strict=True))}
+    return pa.table(told).sort_by([("probability", "descending"), ("target", "ascending")])
 
 
 def best_rows(beliefs: Counterparts, besides: np.ndarray | None = None) -> np.ndarray:
@@ -69,21 +73,42 @@ def best_rows(beliefs: Counterparts, besides: np.ndarray | None = None) -> np.nd
     return best
 
 
+def _closest(
+    beliefs: Counterparts, graphs: tuple[Graph, Graph], entities: np.ndarray
+) -> tuple[list[pa.Array], np.ndarray]:
+    """Name and label of each entity of the first graph, of its most probable candidate in the second, and the
+    probability; and the candidates' rows."""
+    row = best_rows(beliefs)[entities]
+    found, (own, other) = row >= 0, graphs
+    candidate, probability = (
+        at_rows(column.cpu().numpy(), row) for column in (beliefs.candidates.target, beliefs.forward)
+    )
+    told = [
+        own.entities.take(pa.array(entities)),
+        shown_labels(own, entities),
+        other.entities.take(pa.array(candidate, mask=~found)),
+        pc.if_else(pa.array(found), shown_labels(other, candidate), None),
+        pa.array(probability.astype(np.float64), mask=~found),
+    ]
+    return told, row
+
+
 def at_rows(column: np.ndarray, row: np.ndarray) -> np.ndarray:
     """The values in these rows; 0 for row −1."""
     return np.where(row >= 0, column[row], 0) if len(column) else np.zeros(len(row), dtype=column.dtype)
 
 
-def _open(outcome: Outcome) -> np.ndarray:
-    """Which sources may be linked and are not, [sources] bool."""
+def _open(outcome: Outcome, side: int) -> np.ndarray:
+    """Which sources (side 0) or targets (1) may be linked and are not, [entities] bool."""
     prepared, evidence = outcome.prepared, outcome.settings.evidence
-    task = prepared.given
+    task, column = prepared.given, ("source", "target")[side]
+    graph = (task.source, task.target)[side]
     if outcome.absence is not None:  # judged by values
-        found = describe(task.source, prepared.values[0], evidence).linkable.copy()
+        found = describe(graph, prepared.values[side], evidence).linkable.copy()
     else:
-        found = task.source.linkable.numpy() & (evidence.anonymous | ~unnamed(task.source))
-    alone = task.unmatched.source[task.unmatched.source >= 0]
-    for linked in (outcome.alignment.source, task.seeds.source, alone):
+        found = graph.linkable.numpy() & (evidence.anonymous | ~unnamed(graph))
+    alone = getattr(task.unmatched, column)
+    for linked in (getattr(outcome.alignment, column), getattr(task.seeds, column), alone[alone >= 0]):
         found[linked.cpu().numpy()] = False
     return found
 

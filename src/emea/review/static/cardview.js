@@ -51,7 +51,7 @@ function Decided({ decided, back }) {
 function Reasons({ card, target }) {
   const { explanation } = card;
   if (!explanation) return null;
-  const { groups = [], smallest_set: smallest, runner_up: rival, notes = [] } = explanation;
+  const { groups = [], smallest_set: smallest, runner_up: rival, notes = [], not_compared: left = [] } = explanation;
   const told = groups.length
     ? () => [waterfall(explanation), smallest ? withoutThese(smallest) : null, rival ? whyNot(explanation, rival) : null].filter(Boolean)
     : () => [];
@@ -60,6 +60,7 @@ function Reasons({ card, target }) {
     <h3 id="reasons">Why${another ? html` <${Label} text=${explanation.target_label || explanation.target || ""} />` : " this"} was ${explanation.status === "link" ? "proposed" : "considered"}</h3>
     ${notes.map((note) => html`<p class="quiet"><${Label} text=${note} /></p>`)}
     <${Made} class="card" of=${explanation} make=${told} />
+    ${left.map((line) => html`<p class="quiet"><${Label} text=${line} /></p>`)}
   </section>`;
 }
 

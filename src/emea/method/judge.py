@@ -39,8 +39,10 @@ def judge(
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
-    ceiling, by_chance = np.where(found.speaking > 1, SUREST, LONE), _by_chance(found)
+    ceiling = np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
+    groundless = structural.all() and not len(prepared.given.seeds)  # the loop began with values that nothing confirms
+    by_chance = 1.0 if groundless else _by_chance(found)
     explained = np.where(structural, by_chance, found.by_chance) * (by_chance >= MUCH)
     doubt = np.maximum(1 - explained, FAINT)
     most = np.where(structural, sample.belief, 1.0) * doubt

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from emea.data import Graph, Task
 from emea.evidence.values import normal_form
 
+MOST = 20_000  # values of an attribute that are looked for
 SEPARATORS = ";", "|"  # commas and slashes stand within names, too
 FEWEST = 3  # values with a separator, and values found in the other graph only if lists are divided, at least
+OFTEN = 0.05  # share of an attribute's values with a separator, at least
 TIMES = 2  # as many are found then, at least: where whole lists agree, they say more than one part of each
 
 Cells = dict[int, list[frozenset[str]]]  # attribute → of each distinct value, its parts in normal form
@@ -44,8 +46,9 @@ def _lists(graph: Graph) -> dict[int, str]:
     found: dict[int, str] = {}
     for mark in SEPARATORS[::-1]:
         marked = pc.match_substring(value, mark).to_numpy()
-        count = np.bincount(attribute[marked], minlength=len(graph.attributes))
-        found.update((number, mark) for number in np.flatnonzero(count >= FEWEST).tolist())
+        count, every = (np.bincount(rows, minlength=len(graph.attributes)) for rows in (attribute[marked], attribute))
+        likely = count >= np.maximum(FEWEST, OFTEN * every)
+        found.update((number, mark) for number in np.flatnonzero(likely).tolist())
     return found
 
 
@@ -78,7 +81,7 @@ def _found(first: Cells, second: Cells) -> Counter[tuple[int, int]]:
             for form in frozenset().union(*cells):
                 held.setdefault(form, set()).add(number)
         for number, cells in own.items():
-            for parts in cells:
+            for parts in cells[:: max(1, len(cells) // MOST)]:
                 for other in set().union(*(held.get(form, ()) for form in parts)):
                     found[(other, number) if turned else (number, other)] += 1
     return found

@@ -67,6 +67,13 @@ def test_names_that_are_merely_alike_link_nothing() -> None:
     assert len(emea.align(Task(first, second, Links.empty()))) <= 3
 
 
+def test_few_rows_do_not_show_that_all_is_chance() -> None:
+    first = pd.DataFrame({"id": ["a0", "a1"], "name": ["Prado", "Louvre"]})
+    second = pd.DataFrame({"key": ["b1", "b0"], "title": ["Louvre", "Prado"]})
+    found = emea.align(emea.read(first, second)).to_pandas()
+    assert sorted(zip(found["source"], found["target"], strict=True)) == [("a0", "b0"), ("a1", "b1")]
+
+
 def test_links_are_explained_as_far_as_pairs_within_a_graph_are_as_good() -> None:
     score = np.array([9.0] * 40 + [20.0] * 40 + [1.0] * 200)
     linked = score > 5

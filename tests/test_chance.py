@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import emea
+from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.evidence.comparison import Comparison
 from emea.method.chance import by_chance, coincidences
 from emea.method.copies import copies
@@ -38,6 +40,38 @@ def test_who_was_born_on_one_day_is_not_the_same(common: int) -> None:
     right = [source[1:] == target[1:] for source, target, *_ in result.to_pandas().itertuples(index=False)]
     assert sum(right) >= 0.9 * common
     assert len(right) - sum(right) <= 3
+
+
+def classification(base: str, stems: list[str]) -> Graph:
+    """Classes of a tree, each with an unspecified, another and an acute one."""
+    names = [f"{stem}{more}" for stem in stems for more in ("", ", unspecified", ", other", ", acute")]
+    rows = [(place, 0, name, "", "") for place, name in enumerate(names)]
+    table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+    triples = np.array([(place, 0, place - place % 4) for place in range(len(names)) if place % 4])
+    entities = [f"http://{base}.example/{place:03}" for place in range(len(names))]
+    return Graph.build(entities, ["part of"], triples, attributes=["label"], literals=table)
+
+
+def test_names_that_are_merely_alike_link_nothing() -> None:
+    """Diseases of two kinds, none in common: no attribute agrees, and the loop would believe its first guesses."""
+    draw = random.Random(0)
+    first, second = (
+        classification(
+            base, sorted({draw.choice(starts) + draw.choice("aeiou") + draw.choice(ends) for _ in range(90)})
+        )
+        for base, starts, ends in (
+            ("a", ("myi", "lister", "trach", "echin", "candid", "tular", "anthr"), ("asis", "osis", "oma", "ema")),
+            ("b", ("scoli", "chondr", "albin", "porphyr", "synov", "burs", "fibr"), ("itis", "ism", "ia", "algia")),
+        )
+    )
+    assert len(emea.align(Task(first, second, Links.empty()))) <= 3
+
+
+def test_few_rows_do_not_show_that_all_is_chance() -> None:
+    first = pd.DataFrame({"id": ["a0", "a1"], "name": ["Prado", "Louvre"]})
+    second = pd.DataFrame({"key": ["b1", "b0"], "title": ["Louvre", "Prado"]})
+    found = emea.align(emea.read(first, second)).to_pandas()
+    assert sorted(zip(found["source"], found["target"], strict=True)) == [("a0", "b0"), ("a1", "b1")]
 
 
 def test_links_are_explained_as_far_as_pairs_within_a_graph_are_as_good() -> None:

@@ -25,6 +25,7 @@ MOST_VALUES = 16  # of an entity in a field that are compared with those of anot
 AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to
     (0.85, 0.0),
     (CONTAINED, 0.5),  # for attributes without any like them; also days of one month, which tell entities apart
+    (LEVELS[-1], 0.0),  # if there are no others: links whose names are a little alike are judged by these
 )
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
@@ -100,8 +101,10 @@ class Comparison:
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
         told, by_chance = (self._agreement(pairs) for pairs in (links, shuffled))
         gain, corresponding = np.zeros(told.both.shape), np.zeros(told.both.shape, dtype=bool)
-        for agree, chance, (_, least) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):
+        for agree, chance, (alike, least) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):
             free = ~np.logical_or.outer(corresponding.any(1), corresponding.any(0))
+            if alike < CONTAINED and corresponding.any():
+                break
             m, u = (agree + 0.5) / (told.both + 1), (chance + 0.5) / (by_chance.both + 1)
             kept = free & (told.both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING)
             kept &= m > np.maximum(2 * u, least)

@@ -20,6 +20,7 @@ from emea.errors import InputError
 from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
+from emea.evidence.lists import divided
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
@@ -124,7 +125,10 @@ class Prepared:
 
     @property
     def valued(self) -> bool:
-        """Whether values tell much: one entity in ten of a graph has a value that the other graph has, too."""
+        """Whether values tell much: one entity in ten of a graph has a value that the other graph has, too; or there
+        are no seeds, so that nothing else tells."""
+        if self.values and not len(self.given.seeds):
+            return True
         shares = []
         for graph in (self.graphs.source, self.graphs.target):
             claims = claims_of(graph)
@@ -141,9 +145,10 @@ class Prepared:
 
 def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     """The task with shared values as extra entities, numbered after all others; unchanged if values do not count."""
-    source, target = task.source, task.target
     if not settings.counts_values:
-        return Prepared(task, Task(source, target, Links.empty()), Anchors.none())
+        return Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
+    task = divided(task)
+    source, target = task.source, task.target
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
     codes = read_codes(source, target)

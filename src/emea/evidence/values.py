@@ -25,6 +25,7 @@ APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower
 Meanings = Mapping[int, Mapping[str, str]]  # attribute → value → what it stands for, in normal form
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+SCHEME = re.compile(r"^(?:https?|ftp)://(?:www\.)?", re.IGNORECASE)  # which two of one address often differ in
 WHOLE = re.compile(r"^(?:\+|(-))?0*(\d+)$")
 TOGETHER, SPACE = r"^[A-Z]*[a-z]+([A-Z]+[a-z]+)+$", r"\s"
 OFTEN, SELDOM = 0.2, 0.05  # share of an attribute's values written like birthDate at least, and with spaces at most
@@ -160,8 +161,8 @@ def normal_form(text: str, language: str | None = None) -> str | None:
 
     >>> normal_form("Côte d’Ivoire", language="fr"), normal_form("  310/246-1501 "), normal_form("1.50e1")
     ('s cote d ivoire', 's 310 246 1501', 'n 15')
-    >>> normal_form("2001-02-03T04:05:06Z"), normal_form("—")
-    ('d 2001-02-03', None)
+    >>> normal_form("2001-02-03T04:05:06Z"), normal_form("—"), normal_form("http://www.example.org/")
+    ('d 2001-02-03', None, 's example org')
     """
     if len(text) > LONGEST:
         return None
@@ -177,6 +178,7 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         year, month, number = (int(part) for part in day.group(1, 2, 3))  # in whatever digits
         return f"{DAY}{year:0{4 + (year < 0)}}-{month:02}-{number:02}"
+    text = SCHEME.sub("", text)
     if text.isascii():  # the same, faster
         words = APART.sub(" ", text.lower()).strip()
         return STRING + words if words else None

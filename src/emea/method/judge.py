@@ -17,7 +17,7 @@ from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
 from emea.method.mixture import LINKED, Estimate, Sample, estimate
 from emea.method.rounds import Absence
-from emea.method.sample import compare, consider, keys_of
+from emea.method.sample import FEWEST, compare, consider, keys_of
 from emea.settings import Settings
 
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
@@ -39,8 +39,10 @@ def judge(
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
     found = estimate(sample)
-    ceiling, by_chance = np.where(found.speaking > 1, SUREST, LONE), _by_chance(found)
+    ceiling = np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
+    enough = not len(prepared.given.seeds) and sample.start.sum() >= FEWEST  # links that began with values alone
+    by_chance = 1.0 if enough and structural.all() else _by_chance(found)  # none of which agree more than others do
     explained = np.where(structural, by_chance, found.by_chance) * (by_chance >= MUCH)
     doubt = np.maximum(1 - explained, FAINT)
     most = np.where(structural, sample.belief, 1.0) * doubt

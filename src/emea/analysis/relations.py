@@ -6,6 +6,7 @@ import pyarrow as pa
 import torch
 
 from emea.data import Graph, Links
+from emea.evidence.parts import AND
 from emea.evidence.values import LOCAL_NAME
 from emea.kernels.joins import Edges
 from emea.method.rounds import Outcome
@@ -49,7 +50,7 @@ def relation_mappings(relations: pa.Table) -> pa.Table:
     rows: list[tuple[str, str, float, str]] = []
     columns = (relations[name].to_pylist() for name in ("source", "target", "source_in_target", "target_in_source"))
     for source, target, inside, around in zip(*columns, strict=True):
-        if target.startswith(INVERSE) or LOCAL_NAME in {source, target}:
+        if target.startswith(INVERSE) or LOCAL_NAME in {source, target} or AND in source + target:
             continue
         if min(inside, around) >= LIKELY:
             rows.append((source, target, min(inside, around), "owl:equivalentProperty"))

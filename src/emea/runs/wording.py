@@ -57,14 +57,17 @@ class Called:
         return self._relations[own], bool(backwards)
 
     def value(self, entity: int, form: str) -> str:
-        """A value of an entity, given in normal form, as the graph has it; in that form where it is not its own."""
+        """A value of an entity, given in normal form, as the graph has it, maybe in parts; in that form where it is not
+        its own."""
         order, held = self._literals
         first, last = np.searchsorted(held, [entity, entity + 1])
         rows = self.graph.literals.select(["attribute", "value"]).take(pa.array(order[first:last]))
-        for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-            if self.meanings.get(attribute, {}).get(text, normal_form(text)) == form:
-                return shortened(text)
-        return shortened(form[2:])
+        own = [
+            (self.meanings.get(attribute, {}).get(text, normal_form(text)), text)
+            for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        ]
+        whole = next((text for each, text in own if each == form), None)
+        return shortened(whole or _in_parts(form[2:], [(each[2:], text) for each, text in own if each]) or form[2:])
 
     @cached_property
     def _literals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +75,20 @@ class Called:
         entity = self.graph.literals["entity"].to_numpy()
         order = np.argsort(entity, kind="stable")
         return order, entity[order]
+
+
+def _in_parts(form: str, own: list[tuple[str, str]]) -> str | None:
+    """The texts whose forms follow each other in a form.
+
+    >>> _in_parts("xenia petrov", [("petrov", "Petrov"), ("xenia", "Xenia")])
+    'Xenia Petrov'
+    """
+    for each, text in own:
+        if form == each:
+            return text
+        if each and form.startswith(f"{each} ") and (rest := _in_parts(form[len(each) + 1 :], own)):
+            return f"{text} {rest}"
+    return None
 
 
 def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from emea.evidence.descriptions import Description, describe
-from emea.evidence.parts import AND
+from emea.evidence.parts import parts_of
 from emea.evidence.prepared import Prepared
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import STRING, Values, normal_form
@@ -104,10 +104,9 @@ class ComparedValues:
             name = normal_form(self.finder.name(place, int(self.judged.pairs[row, place])))
             left = {int(values.attribute[each]) for each in rows[out] if values.forms[values.value[each]] != name}
             known = {int(each) for each in values.attribute[rows[~out]]} | ({naming} if kinds else set())
-            parts = {part for each in known for part in _attribute(values, each).split(AND)}
-            names = [
-                name for each in sorted(left - known) if not {*(name := _attribute(values, each)).split(AND)} & parts
-            ]
+            parts = {part for each in known for part in parts_of(_attribute(values, each))}
+            names = [_attribute(values, each) for each in sorted(left - known)]
+            names = [each for each in names if parts.isdisjoint(parts_of(each))]
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
             listed = ", ".join(names[:LISTED]) + more
             lines += [f"not compared: {listed} (nothing like it found in the {other}, or empty there)"] if names else []
@@ -132,5 +131,4 @@ class ComparedValues:
 
 def _attribute(values: Values, number: int) -> str:
     """What an attribute is called."""
-    steps = str(values.attributes[number].as_py()).split(" / ")
-    return " / ".join(AND.join(readable(part) for part in step.split(AND)) for step in steps)
+    return " / ".join(readable(part) for part in str(values.attributes[number].as_py()).split(" / "))

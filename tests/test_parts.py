@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import combinations, cycle
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,12 @@ import pyarrow as pa
 import pytest
 
 import emea
+from emea.analysis.relations import relation_links, relation_mappings
+from emea.evidence.descriptions import describe
 from emea.evidence.parts import put_together
 from emea.evidence.prepared import Prepared, prepare
 from emea.evidence.values import Forms, Values
+from emea.method.copies import copies
 from emea.settings import EvidenceSettings
 from two_tables import FIRST, LAST, SYLLABLES, TOWNS, linked
 
@@ -189,3 +192,41 @@ def test_people_are_found_by_their_parts() -> None:
     ours = pd.DataFrame({"id": [f"a{row}" for row in range(PEOPLE)], "first": first, "last": last}).head(160)
     theirs = pd.DataFrame({"key": [f"b{row}" for row in range(PEOPLE)], "name": whole}).tail(160)
     assert linked((ours, theirs))[1].f1 > 0.8
+
+
+def test_what_is_put_together_is_shown_in_the_words_of_the_graph() -> None:
+    first, last = names()
+    foaf, born = "http://xmlns.com/foaf/0.1/", [str(1930 + row % 60) for row in range(PEOPLE)]
+    ours = pd.DataFrame({"id": range(PEOPLE), f"{foaf}givenName": first, f"{foaf}familyName": last, "born": born})
+    theirs = pd.DataFrame(
+        {"key": range(PEOPLE), "displayName": together(first, last), "mail": [f"{a[0]}@x" for a in last]}
+    )
+    ours["id"], theirs["key"] = "a" + ours["id"].astype(str), "b" + theirs["key"].astype(str)
+    result = emea.align(emea.read(ours, theirs))
+    told = result.explain("a7", "b7")
+    texts = [part.text for group in told.groups for part in group.parts]
+    assert f"givenName + familyName / displayName: “{first[7]} {last[7]}” in both" in texts
+    assert not any("Name" in line for line in told.not_compared)
+    assert "born" in told.not_compared[0]
+    relations = relation_links(result.outcome)
+    assert ("givenName + familyName", "displayName") in zip(
+        *(relations[side].to_pylist() for side in ("source", "target")), strict=True
+    )
+    assert not any(" + " in name for name in relation_mappings(relations)["source"].to_pylist())
+
+
+def test_namesakes_are_no_copies() -> None:
+    draw = random.Random(0)
+    first, last = ([draw.choice(few) for _ in range(PEOPLE)] for few in (FIRST, LAST))
+    told = prepared({"first": first, "last": last}, {"name": together(first, last)})
+    assert told.values[0].attributes.to_pylist()[-1] == "first + last"
+    side = describe(told.given.source, told.values[0], EvidenceSettings(kind="all"))
+    place = {name: row for row, name in enumerate(told.given.source.entities.to_pylist())}
+    whole = together(first, last)
+    same = [
+        (place[f"a{one}"], place[f"a{other}"])
+        for one, other in combinations(range(PEOPLE), 2)
+        if whole[one] == whole[other]
+    ]
+    assert len(same) > 10
+    assert not copies(side, np.array(same)).any()

@@ -48,6 +48,13 @@ def parts_of(attribute: str) -> list[str]:
     return [way + step + part for part in last.split(AND)]
 
 
+def as_given(values: Values) -> Values:
+    """The values without those put together, which tell nothing that their parts do not."""
+    whole = [number for number, name in enumerate(values.attributes.to_pylist()) if AND in name]
+    rows = ~np.isin(values.attribute, whole)
+    return replace(values, entity=values.entity[rows], attribute=values.attribute[rows], value=values.value[rows])
+
+
 @dataclass(frozen=True, eq=False)
 class _Keyed:
     """A graph's values, and a key for the words of each: a sum of random numbers, so that keys of parts add up."""

@@ -23,7 +23,7 @@ from emea.method.probability import Scale
 from emea.method.rounds import State
 from emea.runs.folder import CHECKPOINT
 
-FORMAT = 3  # of what is in it
+FORMAT = 4  # of what is in it
 ROWS = 1 << 18  # whose text is held at a time
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import locale
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,12 +62,10 @@ class Called:
         order, held = self._literals
         first, last = np.searchsorted(held, [entity, entity + 1])
         rows = self.graph.literals.select(["attribute", "value"]).take(pa.array(order[first:last]))
-        own = [
-            (self.meanings.get(attribute, {}).get(text, normal_form(text)), text)
-            for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True)
-        ]
-        whole = next((text for each, text in own if each == form), None)
-        return shortened(whole or _in_parts(form[2:], [(each[2:], text) for each, text in own if each]) or form[2:])
+        own: dict[str, str] = {}
+        for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            own.setdefault(self.meanings.get(attribute, {}).get(text) or normal_form(text) or "", text)
+        return shortened(own.get(form) or _in_parts(form[2:], {each[2:]: own[each] for each in own}) or form[2:])
 
     @cached_property
     def _literals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -77,17 +75,19 @@ class Called:
         return order, entity[order]
 
 
-def _in_parts(form: str, own: list[tuple[str, str]]) -> str | None:
-    """The texts whose forms follow each other in a form.
+def _in_parts(form: str, own: Mapping[str, str]) -> str | None:
+    """The texts whose forms follow each other in a form, each once.
 
-    >>> _in_parts("xenia petrov", [("petrov", "Petrov"), ("xenia", "Xenia")])
+    >>> _in_parts("xenia petrov", {"petrov": "Petrov", "xenia": "Xenia"})
     'Xenia Petrov'
     """
-    for each, text in own:
-        if form == each:
-            return text
-        if each and form.startswith(f"{each} ") and (rest := _in_parts(form[len(each) + 1 :], own)):
-            return f"{text} {rest}"
+    if form in own:
+        return own[form]
+    for each in own:
+        if each and form.startswith(f"{each} "):
+            rest = _in_parts(form[len(each) + 1 :], {other: own[other] for other in own if other != each})
+            if rest is not None:
+                return f"{own[each]} {rest}"
     return None
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import torch
 
 from emea.data import Graph, Links
+from emea.evidence.parts import AND
 from emea.evidence.values import LOCAL_NAME
 from emea.kernels.joins import Edges
 from emea.method.rounds import Outcome
@@ -45,11 +46,11 @@ def relation_links(outcome: Outcome) -> pa.Table:
 def relation_mappings(relations: pa.Table) -> pa.Table:
     """What SSSOM can say of them: source, target, weight, predicate; `^` before a predicate: it holds from target to
     source. Two that are each contained in the other are equivalent, as probably as both are; an inverse has no name of
-    its own and is left out."""
+    its own and is left out, as are attributes put together of others."""
     rows: list[tuple[str, str, float, str]] = []
     columns = (relations[name].to_pylist() for name in ("source", "target", "source_in_target", "target_in_source"))
     for source, target, inside, around in zip(*columns, strict=True):
-        if target.startswith(INVERSE) or LOCAL_NAME in {source, target}:
+        if target.startswith(INVERSE) or LOCAL_NAME in {source, target} or AND in source + target:
             continue
         if min(inside, around) >= LIKELY:
             rows.append((source, target, min(inside, around), "owl:equivalentProperty"))

@@ -21,6 +21,7 @@ from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.lists import divided
+from emea.evidence.parts import put_together
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
@@ -157,6 +158,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
         read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
     )
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
+    first, second = put_together(first, second)
     sides = first, converted(first, second, task.seeds)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emea.evidence.descriptions import Description
+from emea.evidence.parts import as_given
 from emea.kernels.ranges import distinct
 
 LEAST = 2  # different values that copies have: two people of one name need not be the same
@@ -14,7 +15,7 @@ BEYOND = 10.0  # times as many pairs of such entities as chance would make, from
 def copies(side: Description, pairs: np.ndarray) -> np.ndarray:
     """Which pairs of entities of a graph have the same values of all attributes, and the same position, [pairs] bool;
     none of them if attributes that do not depend on each other would make about as many."""
-    values, own = side.values, np.flatnonzero(side.linkable)
+    values, own = as_given(side.values), np.flatnonzero(side.linkable)
     draw, size = np.random.default_rng(0), len(side.linkable)
     mark = draw.integers(1, 2**62, len(values.forms), dtype=np.uint64)
     held: list[tuple[np.ndarray, np.ndarray]] = []  # of each attribute, the entities that have it, and their values

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from emea.evidence.descriptions import Description, describe
+from emea.evidence.parts import parts_of
 from emea.evidence.prepared import Prepared
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import STRING, Values, normal_form
@@ -99,10 +100,13 @@ class ComparedValues:
         for place, other in enumerate(("target", "source")):
             values, naming = self.described[place].values, self.described[place].naming_kinds
             rows, fields = held[place]
-            rows = rows[(fields < 0) | ~np.isin(fields, held[1 - place][1])]
+            out = (fields < 0) | ~np.isin(fields, held[1 - place][1])
             name = normal_form(self.finder.name(place, int(self.judged.pairs[row, place])))
-            left = {int(values.attribute[each]) for each in rows if values.forms[values.value[each]] != name}
-            names = [_attribute(values, each) for each in sorted(left - ({naming} if kinds else set()))]
+            left = {int(values.attribute[each]) for each in rows[out] if values.forms[values.value[each]] != name}
+            known = {int(each) for each in values.attribute[rows[~out]]} | ({naming} if kinds else set())
+            parts = {part for each in known for part in parts_of(_attribute(values, each))}
+            names = [_attribute(values, each) for each in sorted(left - known)]
+            names = [each for each in names if parts.isdisjoint(parts_of(each))]
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
             listed = ", ".join(names[:LISTED]) + more
             lines += [f"not compared: {listed} (nothing like it found in the {other}, or empty there)"] if names else []

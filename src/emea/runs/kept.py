@@ -26,7 +26,7 @@ from emea.runs.checkpoint import fingerprint
 from emea.runs.folder import GROUNDS, finished
 from emea.runs.mapped import Mapped, write_tensors
 
-FORMAT = 2  # of what is in it
+FORMAT = 3  # of what is in it
 BELIEFS = ("forward", "backward", "source_none", "target_none")
 
 

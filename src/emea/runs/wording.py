@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import locale
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,14 +57,15 @@ class Called:
         return self._relations[own], bool(backwards)
 
     def value(self, entity: int, form: str) -> str:
-        """A value of an entity, given in normal form, as the graph has it; in that form where it is not its own."""
+        """A value of an entity, given in normal form, as the graph has it, maybe in parts; in that form where it is not
+        its own."""
         order, held = self._literals
         first, last = np.searchsorted(held, [entity, entity + 1])
         rows = self.graph.literals.select(["attribute", "value"]).take(pa.array(order[first:last]))
+        own: dict[str, str] = {}
         for attribute, text in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-            if self.meanings.get(attribute, {}).get(text, normal_form(text)) == form:
-                return shortened(text)
-        return shortened(form[2:])
+            own.setdefault(self.meanings.get(attribute, {}).get(text) or normal_form(text) or "", text)
+        return shortened(own.get(form) or _in_parts(form[2:], {each[2:]: own[each] for each in own}) or form[2:])
 
     @cached_property
     def _literals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +73,22 @@ class Called:
         entity = self.graph.literals["entity"].to_numpy()
         order = np.argsort(entity, kind="stable")
         return order, entity[order]
+
+
+def _in_parts(form: str, own: Mapping[str, str]) -> str | None:
+    """The texts whose forms follow each other in a form, each once.
+
+    >>> _in_parts("xenia petrov", {"petrov": "Petrov", "xenia": "Xenia"})
+    'Xenia Petrov'
+    """
+    if form in own:
+        return own[form]
+    for each in own:
+        if each and form.startswith(f"{each} "):
+            rest = _in_parts(form[len(each) + 1 :], {other: own[other] for other in own if other != each})
+            if rest is not None:
+                return f"{own[each]} {rest}"
+    return None
 
 
 def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, Called]:

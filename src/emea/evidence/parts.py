@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emea.evidence.names import local_names
 from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values
-from emea.formats._labels import last_part
 from emea.kernels.ranges import spread
 from emea.order import unique_numbers
 
@@ -172,8 +172,7 @@ def _with(own: _Keyed, other: _Keyed) -> Values:
     values = own.values
     for parts, whole in found.items():
         order, texts = _joined(own, parts, whole)
-        name = AND.join(last_part(str(values.attributes[part].as_py())) for part in order)
-        values = _added(values, texts, name)
+        values = _added(values, texts, AND.join(local_names(values.attributes.take(pa.array(order)))))
     return values
 
 

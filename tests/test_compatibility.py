@@ -536,7 +536,7 @@ def test_widened_beliefs_share_out_what_the_encoder_gave(
     agreed = combine(narrow, refined_from(narrow, seed))
     wide = widen(agreed, believed)
     check_probabilities(wide, whole=False)
-    assert wide.candidates is believed.candidates
+    assert wide.pairs.here() is believed.candidates
     for column_name, none_name, index in (
         ("forward", "source_none", believed.candidates.source.tolist()),
         ("backward", "target_none", believed.candidates.target.tolist()),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import emea
-from emea.candidates import bounded, search
+from emea.candidates import bounded, table
 from emea.candidates.marks import KEPT, Holders
 from emea.data import Graph, Links
 from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn, sketches
@@ -37,7 +37,7 @@ def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     for name in ("ENTRIES", "QUERIES", "LISTS"):
         monkeypatch.setattr(arrays, name, 7)
     monkeypatch.setattr(meeting, "PAIRS", 7)
-    for module in (messages, segments, search, _supports):
+    for module in (messages, segments, table, _supports):
         monkeypatch.setattr(module, "MANY_ROWS", 0)
     for module in (bunches, sketches):
         monkeypatch.setattr(module, "MANY_NUMBERS", 0)
@@ -148,9 +148,9 @@ def test_positions_of_pairs(kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) 
     }
     wanted = zip(row.flatten().tolist(), column.flatten().tolist(), strict=True)
     expected = torch.tensor([place.get(pair, -1) for pair in wanted]).view(15, 4)
-    assert torch.equal(search._positions(pairs, row, column), expected)
-    monkeypatch.setattr(search, "compiled", lambda *_: None)
-    assert torch.equal(search._positions(pairs, row, column), expected)
+    assert torch.equal(table._positions(pairs, row, column), expected)
+    monkeypatch.setattr(table, "compiled", lambda *_: None)
+    assert torch.equal(table._positions(pairs, row, column), expected)
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -21,6 +21,7 @@ import torch
 from ray.cluster_utils import Cluster as Machines
 
 from emea import plugins
+from emea.candidates import table
 from emea.contracts import GraphWriter
 from emea.data import Graph, Links, Task
 from emea.engine import LOCAL, Engine, Made
@@ -39,11 +40,11 @@ pytestmark = [
 STORE = 2**28  # bytes of each machine's object store: less than the campaign makes, so that some of it goes to disk
 STAGES = {
     *("plain view", "weighted view", "both views"),
-    *("projected", "nearest lists", "lists scanned", "nearest of part", "cosines"),
-    "factors of pairs",
+    *("projected", "nearest lists", "lists scanned", "nearest of part", "pairs of part"),
+    *("best", "balanced", "factors of pairs"),
 }
 KILLS = 20
-ENTITIES = 6000  # of each graph
+ENTITIES, PART = 6000, 2500  # of each graph, and of its parts
 FILES = ("alignment.tsv", "candidates.tsv", "relations.tsv", "rounds.jsonl", "grounds.safetensors")
 
 
@@ -97,8 +98,10 @@ def problem() -> tuple[Prepared, Settings]:
 
 
 def found(problem: tuple[Prepared, Settings], engine: Engine = LOCAL) -> list[torch.Tensor]:
-    """All that the last round says."""
-    last: Round = deque(em.rounds(*problem, engine=engine), maxlen=1)[0]
+    """All that the last round says; its candidates are in several parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "PART", PART)
+        last: Round = deque(em.rounds(*problem, engine=engine), maxlen=1)[0]
     pairs = last.agreed.candidates
     beliefs = last.agreed.forward, last.agreed.backward, last.believed.forward
     return [pairs.source, pairs.target, pairs.cosine, *beliefs, *last.state.labels.columns, last.state.random]

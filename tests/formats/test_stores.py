@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import emea
 from emea.cli import app
-from emea.errors import InputError
+from emea.errors import InputError, SettingsError
 from emea.formats import convert, read_graph
 from emea.formats._stores import nearby
 
@@ -131,3 +131,15 @@ def test_an_unknown_scheme_names_those_known() -> None:
     known = r"found the scheme 'ftp', expected a file or one of abfs, .*hdfs, s3$"
     with pytest.raises(InputError, match=known), nearby("FTP://example.org/pairs.tsv"):
         pass
+
+
+def test_results_are_not_written_to_an_address(bucket: Bucket, graphs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(graphs)
+    for out in (bucket.address("run"), "file:///tmp/run"):
+        asked = ["align", "a.tsv", "b.tsv", "--seeds", "pairs.tsv", "--out", out]
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code != 0
+        assert isinstance(done.exception, SettingsError)
+        assert str(done.exception).startswith("--out: found an address")
+        assert SECRET not in str(done.exception)
+        assert not [each for each in graphs.iterdir() if each.is_dir()], "a folder called s3: would be made here"

@@ -159,5 +159,12 @@ def _lengths(rows: slice, side: Tensor) -> Tensor:
     return length
 
 
+def cosines_of(source: Tensor, target: Tensor, *sides: Tensor) -> Tensor:
+    """The cosine of each pair, [pairs], some pairs at a time."""
+    blocks = ranges(len(source), at_a_time(PAIRS, source.device))
+    found = [_cosines(source[some], target[some], *sides) for some in blocks]
+    return torch.cat(found) if found else torch.empty(0, device=source.device)
+
+
 def _cosines(source: Tensor, target: Tensor, *sides: Tensor) -> Tensor:
     return products(Pattern(source, target, (len(sides[0]), len(sides[1]))), *sides)

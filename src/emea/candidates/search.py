@@ -11,14 +11,12 @@ from torch import Tensor
 from emea.candidates.bounded import nearest_both_ways
 from emea.candidates.kept import KeptEmbeddings, joined
 from emea.candidates.marks import Marks, is_bounded
-from emea.data import Candidates, Embeddings, pair_keys
+from emea.candidates.parts import KeptCandidates, best_both_ways
+from emea.candidates.table import in_parts
+from emea.data import Candidates, Embeddings
 from emea.engine import ranges
-from emea.kernels.devices import compiled
-from emea.kernels.joins import lookup, sorted_distinct
-from emea.kernels.limits import MANY_ROWS
 from emea.kernels.messages import Pattern
 from emea.kernels.nearest import axes_pay, fast_kind, main_axes, nearest, projected, shuffled
-from emea.kernels.segments import segment_top
 from emea.settings import SimilaritySettings
 
 SAMPLE = 4096  # rows from which the main axes are estimated
@@ -35,6 +33,13 @@ def search(
     Among many pairs the search is approximate, and among very many, if there are marks, each entity looks at a bounded
     number of others; the cosines of the pairs found are exact.
     """
+    return _found(embeddings, settings, generator, marks).here()
+
+
+def _found(
+    embeddings: Embeddings, settings: SimilaritySettings, generator: torch.Generator, marks: Marks | None
+) -> KeptCandidates:
+    """The same in parts."""
     kept = KeptEmbeddings.of(embeddings)
     sources, targets, _ = kept.shape
     count = max(settings.candidates, settings.neighbours)
@@ -48,7 +53,7 @@ def search(
         forward = _nearest(looked_at, count, settings, generator)
         backward = _nearest(looked_at.swap(), count, settings, generator)
     del looked_at  # frees memory
-    return _table(kept, forward, backward, settings)
+    return in_parts(kept, forward, backward, settings)
 
 
 def roughly(kept: KeptEmbeddings, axes: int, *, halves: bool = False) -> KeptEmbeddings:
@@ -93,61 +98,33 @@ def _nearest_of(count: int, block: int, rows: slice, queries: Tensor, *shuffled:
     return nearest(queries[rows], keys, order, count, block)
 
 
-def _table(kept: KeptEmbeddings, forward: Tensor, backward: Tensor, settings: SimilaritySettings) -> Candidates:
-    """The pairs that were found either way, [entities, found] each, −1 where fewer were found."""
-    sources, targets, _ = kept.shape
-    count = max(settings.candidates, settings.neighbours)
-    ours, theirs = (torch.arange(size, device=forward.device)[:, None] for size in (sources, targets))
-    both = [(ours.expand_as(forward), forward), (backward, theirs.expand_as(backward))]
-    keys = [
-        torch.where(here.minimum(there) >= 0, pair_keys(here.long(), there.long(), targets), -1) for here, there in both
-    ]
-    key = sorted_distinct(torch.cat([each.flatten() for each in keys]))
-    key = key[int((key[:1] < 0).sum()) :]
-    pairs = Pattern(key // targets, key % targets, (sources, targets))
-    del key, keys  # frees memory
-    cosine = kept.cosines(pairs.row, pairs.column)
-    places = [_positions(pairs, *each) for each in both]
-    lists = [torch.where(each >= 0, cosine[each], 0.0) for each in places]
-    densities = [_density(each, settings) for each in lists]
-    found = Candidates(pairs.row, pairs.column, cosine, sources, targets, *densities)
-    if settings.candidates >= count:
-        return found
-    near = torch.zeros(len(cosine) + 1, dtype=torch.bool, device=cosine.device)
-    for each in places:
-        near[each[:, : settings.candidates]] = True
-    return found[near[:-1]]
-
-
-def _positions(pairs: Pattern, row: Tensor, column: Tensor) -> Tensor:
-    """The place of each entry among the pairs, which are sorted, −1 if it is not one of them; same shape."""
-    kernels = compiled(row) if row.numel() > MANY_ROWS else None
-    if kernels is not None:
-        found: Tensor = kernels.positions(pairs.start, pairs.column, (row.flatten(), column.flatten()))
-        return found.view(row.shape)
-    key = torch.where(row.minimum(column) >= 0, pair_keys(row.long(), column.long(), pairs.shape[1]), -1)
-    return lookup(pair_keys(pairs.row, pairs.column, pairs.shape[1]), key)
-
-
 def search_among(
     embeddings: Embeddings,
     these: tuple[Tensor, Tensor],
     settings: SimilaritySettings,
     generator: torch.Generator,
     marks: Marks | None = None,
-) -> Candidates:
-    """The same among some entities of each graph, [entities] bool: values, for instance, are only evidence."""
+) -> KeptCandidates:
+    """The same in parts, among some entities of each graph, [entities] bool: values, for instance, are only
+    evidence."""
     if all(bool(side.all()) for side in these):
-        return search(embeddings, settings, generator, marks)
-    source, target = (side.nonzero()[:, 0] for side in these)
+        return _found(embeddings, settings, generator, marks)
+    source, target = ids = [side.nonzero()[:, 0] for side in these]
     near = None if marks is None else Marks(marks.source[source], marks.target[target], marks.known)
-    found = search(KeptEmbeddings.of(embeddings).rows(source, target), settings, generator, near)
-    sources, targets = len(these[0]), len(these[1])
-    densities = (
-        found.cosine.new_zeros(size).scatter(0, rows, density)
-        for size, rows, density in ((sources, source, found.source_density), (targets, target, found.target_density))
-    )
-    return Candidates(source[found.source], target[found.target], found.cosine, sources, targets, *densities)
+    found = _found(KeptEmbeddings.of(embeddings).rows(source, target), settings, generator, near)
+    densities = [
+        density.new_zeros(len(side)).scatter(0, rows, density)
+        for side, rows, density in zip(these, ids, (found.source_density, found.target_density), strict=True)
+    ]
+    begins = [int(source[first]) if len(source) else 0 for first in found.begins]
+    parts = found.made(_among, *map(found.engine.share, (*ids, *densities))).kept()
+    return KeptCandidates(found.engine, parts, begins, *densities)
+
+
+def _among(part: Candidates, source: Tensor, target: Tensor, *densities: Tensor) -> Candidates:
+    """The pairs of a part, by the numbers that their entities have in the graphs."""
+    sizes = len(densities[0]), len(densities[1])
+    return Candidates(source[part.source], target[part.target], part.cosine, *sizes, *densities)
 
 
 def compared(settings: SimilaritySettings, sources: int, targets: int, device: torch.device) -> int:
@@ -167,13 +144,6 @@ def rows_at_a_time(settings: SimilaritySettings, width: int, device: torch.devic
     return settings.block or max(16, min(1024 if device.type == "cpu" else 2**14, 2**28 // max(width, 1)))
 
 
-def _density(cosine: Tensor, settings: SimilaritySettings) -> Tensor:
-    """Mean cosine of each entity to its nearest, [entities]; 0 if hubs are not corrected for."""
-    if settings.measure == "cosine":
-        return cosine.new_zeros(len(cosine))
-    return cosine.topk(min(settings.neighbours, cosine.shape[1]), 1).values.mean(1)
-
-
 def pattern_of(candidates: Candidates) -> Pattern:
     """The candidate pairs as the entries of a sparse matrix."""
     return Pattern(candidates.source, candidates.target, (candidates.sources, candidates.targets))
@@ -181,10 +151,12 @@ def pattern_of(candidates: Candidates) -> Pattern:
 
 def nearest_only(candidates: Candidates, count: int) -> Candidates:
     """The pairs that are among the `count` most similar of their source or of their target."""
-    similarity = candidates.similarity
-    forward = segment_top(candidates.source, candidates.sources, similarity, count)
-    backward = segment_top(candidates.target, candidates.targets, similarity, count)
-    return candidates[forward | backward]
+    return best_both_ways(KeptCandidates.of(candidates), _by_similarity, count)[0]
+
+
+def _by_similarity(pairs: Candidates) -> tuple[Candidates, Tensor, Tensor]:
+    similarity = pairs.similarity
+    return pairs, similarity, similarity
 
 
 def nearest_alike(vectors: Tensor, count: int, rows: Tensor | None = None, block: int = 1024) -> Tensor:

@@ -76,7 +76,6 @@ class Propagation(Encoder[PropagationSettings], Distributed):
     def __init__(self, task: Task, settings: PropagationSettings, device: torch.device) -> None:
         self.settings = settings
         self.edges = Edges.build(task.source, device), Edges.build(task.target, device)
-        self.graphs = [_Operators(edges) for edges in self.edges]
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
@@ -89,13 +88,14 @@ class Propagation(Encoder[PropagationSettings], Distributed):
 
     @cached_property
     def _kept(self) -> list[Kept[_Operators]]:
-        return [self.engine.share(graph) for graph in self.graphs]
+        return self.engine.map(_Operators, [(self.engine.share(edges),) for edges in self.edges]).kept()
 
     def spread(self, pairs: Links, generator: torch.Generator) -> tuple[Spread, Spread]:
         """The same, kept so that entities can be embedded again with fewer edges."""
         starts, sketches = self._drawn(pairs, generator)
         source, target = (
-            Spread(graph, start, sketches, self.settings) for graph, start in zip(self.graphs, starts, strict=True)
+            Spread(graph.fetch(), start, sketches, self.settings)
+            for graph, start in zip(self._kept, starts, strict=True)
         )
         return source, target
 

@@ -113,12 +113,11 @@ class Pattern:
         """Values in sorted order, [entries]."""
         return values if self.is_sorted else values[self.order]
 
-    def matrix(self, values: Tensor) -> Tensor:
-        """The sparse matrix in CSR format."""
+    def matrix(self, values: Tensor, kind: torch.dtype = torch.int64) -> Tensor:
+        """The sparse matrix in CSR format, with positions of this kind."""
         _hear_warning_once()
-        return torch.sparse_csr_tensor(
-            self.start, self.sorted_column, self.sorted(values), self.shape, check_invariants=False
-        )
+        start, column = self.start.to(kind), self.sorted_column.to(kind)
+        return torch.sparse_csr_tensor(start, column, self.sorted(values), self.shape, check_invariants=False)
 
 
 def weighted_sum(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:

@@ -87,11 +87,26 @@ def mutual_rows(
 
 def segment_top(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
     """Whether fewer than `count` rows of the same index have a higher score, [rows] bool; in single precision."""
-    kernels = compiled(index) if len(index) > MANY_ROWS else None
-    if kernels is None:
+    if len(index) <= MANY_ROWS or compiled(index) is None:
         return segment_rank(index, size, score) < count
-    least: Tensor = kernels.thresholds(index, size, score, count)
-    return score.float() >= least[index]
+    return score.float() >= segment_highest(index, size, score, count)[:, -1][index]
+
+
+def segment_highest(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
+    """The `count` highest scores of each index, the highest first, [size, count] in single precision; −∞ where there
+    are fewer."""
+    kernels = compiled(index) if len(index) > MANY_ROWS else None
+    if kernels is not None:
+        found: Tensor = kernels.highest(index, size, score, count)
+        return found
+    order = torch.argsort(score.float(), descending=True)
+    order = order[torch.argsort(index[order], stable=True)]
+    row = index[order]
+    place = torch.arange(len(row), device=row.device) - starts(torch.bincount(row, minlength=size))[row]
+    first = place < count
+    highest = torch.full((size, count), -torch.inf, device=score.device)
+    highest[row[first], place[first]] = score[order[first]].float()
+    return highest
 
 
 def segment_rank(index: Tensor, size: int, score: Tensor) -> Tensor:

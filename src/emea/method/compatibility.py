@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from emea.data import Counterparts
+from emea.candidates.parts import Beliefs, KeptCounterparts, sum_in_order
+from emea.data import Candidates, Counterparts, pair_keys
 from emea.kernels.joins import lookup
 from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
@@ -135,22 +137,42 @@ def combine(believed: Counterparts, refined: Counterparts, say: float = 1.0) -> 
     return Counterparts(pairs, forward, backward, source_none, target_none)
 
 
-def widen(agreed: Counterparts, believed: Counterparts) -> Counterparts:
+def widen(agreed: Counterparts, believed: Counterparts) -> KeptCounterparts:
     """The agreed beliefs about the pairs considered, and the encoder's about all other candidates.
 
     The total probability that the encoder gives to the pairs considered is divided among them and "none" as agreed;
     what it gives to "none" stays there.
     """
-    pairs = believed.candidates
-    row = lookup(pairs.keys(), agreed.candidates.keys())
+    kept = KeptCounterparts.of(believed)
+    engine, pairs = kept.engine, agreed.candidates
+    ends = torch.searchsorted(pairs.source, pairs.source.new_tensor(kept.pairs.begins[1:])).tolist()
+    own = [slice(*each) for each in pairwise([0, *ends, len(pairs)])]
+    columns = pairs.source, pairs.target, agreed.forward, agreed.backward
+    blocks = [(*block, *(column[some] for column in columns)) for block, some in zip(kept.blocks, own, strict=True)]
+    given = [sum_in_order(each) for each in zip(*engine.map(_given, blocks), strict=True)]
+    parts = engine.map(_shared_out, blocks, *map(engine.share, given)).kept()
+    sides = zip((agreed.source_none, agreed.target_none), given, (kept.source_none, kept.target_none), strict=True)
+    return KeptCounterparts(kept.pairs, parts, *((none * total + own).clamp_(max=1.0) for none, total, own in sides))
+
+
+def _given(pairs: Candidates, beliefs: Beliefs, source: Tensor, target: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
+    """What the encoder gives to the pairs considered of each source, and of each target, in a part."""
+    row = lookup(pairs.keys(), pair_keys(source, target, pairs.targets))
+    row = row[row >= 0]
+    sides = (pairs.source, pairs.sources), (pairs.target, pairs.targets)
+    ahead, back = (segment_sum(own[row], index[row], size) for own, (index, size) in zip(beliefs, sides, strict=True))
+    return ahead, back
+
+
+def _shared_out(
+    pairs: Candidates, beliefs: Beliefs, source: Tensor, target: Tensor, *agreed_and_given: Tensor
+) -> Beliefs:
+    """That, divided as agreed among the pairs considered of a part."""
+    row = lookup(pairs.keys(), pair_keys(source, target, pairs.targets))
     considered = row >= 0
     row = row[considered]
-
-    def share(wide: Tensor, narrow: Tensor, none: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        given = segment_sum(wide[row], index[row], len(none))
-        return wide.index_copy(0, row, narrow[considered] * given[index[row]]), none * given
-
-    forward, source_none = share(believed.forward, agreed.forward, agreed.source_none, pairs.source)
-    backward, target_none = share(believed.backward, agreed.backward, agreed.target_none, pairs.target)
-    nones = (source_none + believed.source_none).clamp_(max=1.0), (target_none + believed.target_none).clamp_(max=1.0)
-    return Counterparts(pairs, forward, backward, *nones)
+    (forward, backward), (agreed, agreed_back, given, given_back) = beliefs, agreed_and_given
+    return (
+        forward.index_copy(0, row, agreed[considered] * given[pairs.source[row]]),
+        backward.index_copy(0, row, agreed_back[considered] * given_back[pairs.target[row]]),
+    )

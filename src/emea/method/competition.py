@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,9 +52,9 @@ class Competition(NamedTuple):
         if not any(self):
             forward = _undivided(forward, pairs.source, pairs.sources)
             backward = _undivided(backward, pairs.target, pairs.targets)
-            return replace(beliefs, forward=forward, backward=backward)
-        own = forward if self.source else backward
-        return replace(beliefs, forward=own, backward=own)
+        else:
+            forward = backward = forward if self.source else backward
+        return Counterparts(pairs, forward, backward, beliefs.source_none, beliefs.target_none)
 
     def winners(self, beliefs: Counterparts) -> Tensor:
         """Rows of the pairs that are the most probable of all they compete with; ties are left out."""

@@ -27,7 +27,8 @@ from emea.method.folds import Folds, hide_labels
 from emea.method.judge import judge, taught
 from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
-from emea.method.probability import Scale, clamp, counterparts, fit_scale, most_probable
+from emea.method.opening import Opening
+from emea.method.probability import Scale, clamp, counterparts_of, fit_scale, most_probable
 from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, of_scouts, self_taught
 from emea.method.rulebook import Rulebook, Said
 from emea.settings import Settings
@@ -87,8 +88,8 @@ def _rounds(
 def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
     confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
-    believed, absence, calibration = widen(last.agreed, last.believed), None, Calibration.none()
-    believed, grounds = Competition.of(settings.matching).seen(believed), grounds_of(last, settings)
+    absence, calibration, competition = None, Calibration.none(), Competition.of(settings.matching)
+    believed, grounds = competition.seen(widen(last.agreed, last.believed)), grounds_of(last, settings)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
     if settings.judges and prepared.valued:
@@ -126,7 +127,7 @@ class _Proposal:
     """What the encoder proposes."""
 
     embeddings: KeptEmbeddings
-    rivals: Candidates  # what was found for the entities of known pairs
+    rivals: Candidates  # the nearest that were found for the entities of known pairs
     believed: Counterparts  # q_Θ over those that are open
     scale: Scale
     seconds: float  # that the fit took
@@ -206,16 +207,15 @@ class _Loop:
         seconds = time.perf_counter() - started
         marks = self.marks(pairs.to(self.device)) if self.marks else None
         nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)
-        out = nearest.among(self.exclusions) & ~nearest.among(lesson.wrong)
-        out |= nearest.touches(self.unmatched) & ~nearest.touches(lesson.alone)
-        out |= nearest.touches(self.anchors.links) | self.competition.taken(nearest, lesson.known)
-        candidates, rivals = nearest[~out], nearest[nearest.touches(lesson.known, *self.competition)]
+        given = self.anchors.links, self.exclusions, lesson.wrong, self.unmatched, lesson.alone
+        opening = Opening(lesson.known, *given, self.competition)
+        candidates, rivals = opening.opened(nearest), opening.rivals(nearest, settings.considered)
         near, scale = nearest if self.fit_to == "known" else candidates, state.scale
-        del nearest, out  # frees memory: there are many pairs
+        del nearest  # frees memory: there are many pairs
         if len(lesson.fitted_to):
             fitted_to, chosen, both_ways = lesson.fitted_to, settings.probability, self.rules.both_ways
             scale = fit_scale(near, fitted_to, scale, chosen, self.competition, both_ways=both_ways)
-        believed = counterparts(candidates, scale, settings.probability, competition=self.competition)
+        believed = counterparts_of(candidates, scale, settings.probability, self.competition)
         return _Proposal(embeddings, rivals, believed, scale, seconds)
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:

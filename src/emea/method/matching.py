@@ -17,12 +17,14 @@ from emea.kernels.greedy import greedy
 from emea.kernels.sinkhorn import plan
 from emea.method.competition import Competition
 from emea.method.grounds import ANY_LOGIT, Line
+from emea.method.probability import most_probable
 from emea.settings import MatchingSettings
 
 SMALLEST_SLOPE = 0.05
 SMALLEST_KNOWN = 0.003  # share of the encoder's pairs; with fewer, confidence is not discounted further
 SCOUTED = 0.72  # slope at least, of a loop that began with what others agree on
 SMALLEST_CHANCE = 1e-4  # nothing is surer, or less sure, than by this much
+BEST_TWO = 2  # of each entity: all that tells who is mutually best
 LARGEST_ASSIGNMENT = 50_000  # sources; beyond this, exact assignment takes too long and pairs are chosen greedily
 
 
@@ -30,6 +32,8 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
     """The links, as many for each entity as the cardinality allows, with calibrated confidence; doubtful ones become
     "none"."""
     competition = Competition.of(settings)
+    if settings.method == "mutual" and all(competition):
+        beliefs = most_probable(beliefs, BEST_TWO)
     if settings.method == "mutual" or not all(competition):
         rows = competition.winners(beliefs)
     elif settings.method == "transport":
@@ -45,6 +49,8 @@ def match(beliefs: Counterparts, calibration: Calibration, settings: MatchingSet
 
 def between(believed: Counterparts, source: np.ndarray, target: np.ndarray) -> Counterparts:
     """The beliefs about pairs of these entities, each [entities] bool."""
+    if source.all() and target.all():
+        return believed
     pairs, device = believed.candidates, believed.forward.device
     kept = torch.from_numpy(source).to(device)[pairs.source] & torch.from_numpy(target).to(device)[pairs.target]
     return believed if bool(kept.all()) else believed[kept]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from emea.candidates.parts import Beliefs, KeptCandidates, KeptCounterparts, best_both_ways, sum_in_order
 from emea.candidates.search import nearest_only, pattern_of
 from emea.data import Candidates, Counterparts, Links
 from emea.kernels.joins import lookup
 from emea.kernels.messages import Pattern
-from emea.kernels.segments import LOWEST, segment_logsumexp, segment_max, segment_sum, segment_top
-from emea.kernels.sinkhorn import Scales, sinkhorn
+from emea.kernels.segments import LOWEST, segment_logsumexp, segment_max, segment_sum
+from emea.kernels.sinkhorn import Rows, Scales, balanced, both_scales, sinkhorn
 from emea.method.competition import ONE_TO_ONE, Competition
 from emea.settings import ProbabilitySettings
 
@@ -79,6 +82,56 @@ def counterparts(
         source_none=_none(ahead.row, slack),
         target_none=_none(back.column, slack),
     )
+
+
+def counterparts_of(
+    candidates: KeptCandidates, scale: Scale, settings: ProbabilitySettings, competition: Competition = ONE_TO_ONE
+) -> KeptCounterparts:
+    """The same of candidates in parts; but those that Sinkhorn iterations do not balance are brought here."""
+    if settings.scaling == "minmax" or not settings.balance or not all(competition):
+        return KeptCounterparts.of(counterparts(candidates.here(), scale, settings, competition=competition))
+    engine, slack = candidates.engine, scale.slack
+    rows = candidates.made(partial(_rows, scale)).kept()
+    column, scales = torch.ones_like(candidates.target_density, dtype=torch.float64), list[Tensor]()
+    for _ in range(settings.balance):
+        stepped = [*engine.map(partial(_balanced, slack), [(part,) for part in rows], engine.share(column))]
+        scales = [row for row, _ in stepped]
+        column = balanced(sum_in_order(sums for _, sums in stepped), slack)
+    blocks = zip(candidates.parts, rows, scales, strict=True)
+    parts, owned = engine.exchange(partial(_shares, scale), blocks, 2, engine.share(column))
+    source = torch.full_like(candidates.source_density, -slack, dtype=torch.float64)  # of who has no candidates
+    for first, row in owned:
+        source[first : first + len(row)] = row
+    return KeptCounterparts(candidates, parts.kept(), _none(source, slack), _none(torch.log(column), slack))
+
+
+def _rows(scale: Scale, pairs: Candidates) -> Rows:
+    """What Sinkhorn iterations need of the sources of a part."""
+    return Rows.of(_own_rows(pairs), pairs.similarity.double().mul_(scale.sharpness), scale.slack)
+
+
+def _own_rows(pairs: Candidates) -> Pattern:
+    """The pairs of a part, whose sources are numbered from its first."""
+    first, last = _ends(pairs)
+    return Pattern(pairs.source - first, pairs.target, (last - first, pairs.targets))
+
+
+def _ends(pairs: Candidates) -> tuple[int, int]:
+    """The first source of a part, and the one after the last."""
+    return (int(pairs.source[0]), int(pairs.source[-1]) + 1) if len(pairs) else (0, 0)
+
+
+def _balanced(slack: float, rows: Rows, column: Tensor) -> tuple[Tensor, Tensor]:
+    row = rows.scales(column, slack)
+    return row, rows.sums(row)
+
+
+def _shares(scale: Scale, pairs: Candidates, rows: Rows, row: Tensor, column: Tensor) -> Sequence[Any]:
+    """The beliefs about the pairs of a part; its first source, and the logarithms of its sources' scales."""
+    ahead, back = both_scales(rows, row, column, scale.slack)
+    logits, first = pairs.similarity.double().mul_(scale.sharpness), _ends(pairs)[0]
+    forward, backward = (scales(logits, pairs.source - first, pairs.target) for scales in (ahead, back))
+    return (forward, backward), (first, ahead.row)
 
 
 def _stretched(candidates: Candidates) -> Counterparts:
@@ -193,11 +246,12 @@ def _linked_share(believed: Counterparts, pairs: Candidates) -> float:
 
 def most_probable(believed: Counterparts, count: int, *, both_ways: bool = True) -> Counterparts:
     """The beliefs about each entity's `count` most probable counterparts, both ways or for sources only."""
-    pairs = believed.candidates
-    kept = segment_top(pairs.source, pairs.sources, believed.forward, count)
-    if both_ways:
-        kept = kept | segment_top(pairs.target, pairs.targets, believed.backward, count)
-    return believed[kept]
+    found = best_both_ways(KeptCounterparts.of(believed), _by_belief, count, both_ways=both_ways)
+    return Counterparts(*found, believed.source_none, believed.target_none)
+
+
+def _by_belief(pairs: Candidates, beliefs: Beliefs) -> tuple[Candidates, Tensor, Tensor]:
+    return pairs, *beliefs
 
 
 def clamp(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from emea.candidates.kept import KeptEmbeddings
+from emea.candidates.parts import here
 from emea.contracts import Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links
 from emea.evidence.prepared import Prepared
@@ -164,10 +165,16 @@ class Outcome:
     grounds: Grounds | None = None  # what the confidence was computed from; None for a baseline
 
     def here(self) -> Outcome:
-        """The same with embeddings that no engine keeps."""
-        if self.last is None:
+        """The same with embeddings and beliefs that no engine keeps."""
+        if self.last is None or self.grounds is None:
             return self
-        return replace(self, last=replace(self.last, embeddings=KeptEmbeddings.of(self.last.embeddings).here()))
+        embeddings, believed = KeptEmbeddings.of(self.last.embeddings).here(), here(self.last.believed)
+        return replace(
+            self,
+            counterparts=here(self.counterparts),
+            last=replace(self.last, embeddings=embeddings, believed=believed),
+            grounds=replace(self.grounds, proposed=believed),
+        )
 
 
 def grounds_of(last: Round, settings: Settings) -> Grounds:

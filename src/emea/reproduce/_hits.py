@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -63,5 +62,6 @@ def compatibility(outcome: Outcome, reference: Reference) -> dict[str, Any]:
 def _taken_for_true(links: Links, pairs: Candidates) -> Counterparts:
     """Beliefs in which the links are certain, in the same order."""
     one, none = links.weight.new_ones(len(links), dtype=torch.float64), links.weight.new_zeros
-    candidates = replace(pairs, source=links.source, target=links.target, cosine=links.weight)
+    form = pairs.sources, pairs.targets, pairs.source_density, pairs.target_density
+    candidates = Candidates(links.source, links.target, links.weight, *form)
     return Counterparts(candidates, one, one, none(pairs.sources), none(pairs.targets))

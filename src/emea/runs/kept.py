@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from emea.candidates.parts import KeptCounterparts
 from emea.data import Candidates, Counterparts, Task
 from emea.errors import InputError
 from emea.evidence.comparison import Fields
@@ -24,7 +26,7 @@ from emea.method.probability import Scale
 from emea.method.rounds import Outcome
 from emea.runs.checkpoint import fingerprint
 from emea.runs.folder import GROUNDS, finished
-from emea.runs.mapped import Mapped, write_tensors
+from emea.runs.mapped import Column, Mapped, write_tensors
 
 FORMAT = 3  # of what is in it
 BELIEFS = ("forward", "backward", "source_none", "target_none")
@@ -97,7 +99,7 @@ def keep(outcome: Outcome, folder: Path) -> None:
     if grounds is None:
         return
     near, same = grounds.considered.candidates, grounds.asked.forward is grounds.considered.forward
-    tensors = {
+    tensors: dict[str, Tensor | Column] = {
         **_of_beliefs("proposed", grounds.proposed),
         **_of_beliefs("considered", grounds.considered),
         **{f"asked.{each}": getattr(grounds.asked, each) for each in BELIEFS if not same},
@@ -123,16 +125,29 @@ def keep(outcome: Outcome, folder: Path) -> None:
         tensors |= {"taught.pairs": pairs, "taught.most": torch.tensor(list(grounds.taught.values())).double()}
     if grounds.judged is not None:
         judged, table = _of_judged(grounds.judged)
-        tensors, about = tensors | judged, about | {"judged": table}
+        tensors.update(judged)
+        about |= {"judged": table}
     for side, graph in (("source", task.source), ("target", task.target)):
         tensors[f"names.{side}"] = _text(graph.entities)
     with writing(folder / GROUNDS) as file:
         write_tensors(file, tensors, {"about": json.dumps(about)})
 
 
-def _of_beliefs(name: str, beliefs: Counterparts) -> dict[str, Tensor]:
-    pairs = {f"{name}.{side}": getattr(beliefs.candidates, side).int() for side in ("source", "target")}
-    return pairs | {f"{name}.{column}": getattr(beliefs, column) for column in BELIEFS}
+def _of_beliefs(name: str, beliefs: Counterparts) -> dict[str, Tensor | Column]:
+    """Part by part: there may be many."""
+    kept = KeptCounterparts.of(beliefs)
+
+    def column(of: Callable[[Counterparts], Tensor], kind: torch.dtype) -> Column:
+        return Column(kind, len(kept.pairs), lambda: (of(part).to(kind) for part in kept))
+
+    return {
+        f"{name}.source": column(lambda part: part.candidates.source, torch.int32),
+        f"{name}.target": column(lambda part: part.candidates.target, torch.int32),
+        f"{name}.forward": column(lambda part: part.forward, torch.float64),
+        f"{name}.backward": column(lambda part: part.backward, torch.float64),
+        f"{name}.source_none": beliefs.source_none,
+        f"{name}.target_none": beliefs.target_none,
+    }
 
 
 def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -6,9 +6,9 @@ import json
 import math
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import torch
 from safetensors import safe_open
@@ -24,20 +24,36 @@ TYPES = {  # by their names in safetensors
 }
 
 
-def write_tensors(file: BinaryIO, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+class Column(NamedTuple):
+    """A long tensor of one dimension, in pieces that are made when their turn comes."""
+
+    dtype: torch.dtype
+    length: int
+    pieces: Callable[[], Iterable[Tensor]]
+
+    @classmethod
+    def of(cls, tensor: Tensor | Column) -> Column:
+        """A tensor in one piece."""
+        return tensor if isinstance(tensor, Column) else cls(tensor.dtype, tensor.numel(), lambda: [tensor])
+
+
+def write_tensors(file: BinaryIO, tensors: Mapping[str, Tensor | Column], about: Mapping[str, str]) -> None:
     """Write a safetensors file, one tensor after the other: safetensors itself would hold all of it in memory twice."""
-    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # each then begins where it may
+    columns = {name: Column.of(each) for name, each in tensors.items()}
+    names = sorted(columns, key=lambda name: (-columns[name].dtype.itemsize, name))  # each then begins where it may
     kinds, end = {kind: name for name, kind in TYPES.items()}, 0
     head: dict[str, Any] = {"__metadata__": dict(about)}
     for name in names:
-        begin, end = end, end + tensors[name].numel() * tensors[name].element_size()
-        shape = list(tensors[name].shape)
-        head[name] = {"dtype": kinds[tensors[name].dtype], "shape": shape, "data_offsets": [begin, end]}
+        dtype, length, _ = columns[name]
+        begin, end = end, end + length * dtype.itemsize
+        shape = list(getattr(tensors[name], "shape", [length]))
+        head[name] = {"dtype": kinds[dtype], "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
     for name in names:
-        file.write(tensors[name].detach().cpu().contiguous().numpy().data)
+        for piece in columns[name].pieces():
+            file.write(piece.detach().cpu().contiguous().numpy().data)
 
 
 class Mapped:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from emea.analysis.relations import relation_links, relation_mappings
+from emea.candidates.parts import KeptCounterparts
 from emea.contracts import AlignmentWriter
 from emea.data import Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.formats._writing import alignment_table, on_cpu, shown_labels, sort_by_name
@@ -22,6 +23,8 @@ from emea.formats.parquet import Parquet
 from emea.formats.rdf import RDF
 from emea.formats.sssom import SSSOM
 from emea.formats.table import Table
+from emea.method.matching import BEST_TWO
+from emea.method.probability import most_probable
 from emea.method.rounds import Outcome
 from emea.runs.explaining import Explainer
 from emea.runs.folder import ALIGNMENTS, REVIEW, table_to_write
@@ -68,9 +71,10 @@ def write_result(outcome: Outcome, folder: Path, inputs: Inputs) -> None:
     measured = "cosine" if outcome.last is not None else None  # baselines have no embeddings
     for name in dict.fromkeys(inputs.formats):
         _write_alignment(links, task, folder / ALIGNMENTS[name], name, measured)
-    write_review(found, outcome, folder / REVIEW)
-    _write(unlinked(outcome), table_to_write(folder, "unlinked", inputs.formats))
-    _write(unlinked_targets(outcome), table_to_write(folder, "unlinked.targets", inputs.formats))
+    near = _near(outcome)
+    write_review(found, near, task, folder / REVIEW)
+    _write(unlinked(outcome, near), table_to_write(folder, "unlinked", inputs.formats))
+    _write(unlinked_targets(outcome, near), table_to_write(folder, "unlinked.targets", inputs.formats))
     relations = relation_links(outcome)
     _write(relations, folder / "relations.tsv")
     SSSOM().write_relations(relation_mappings(relations), folder / "relations.sssom.tsv")
@@ -91,9 +95,16 @@ def _write_alignment(links: Alignment, task: Task, path: Path, name: str, measur
     writers[name].write_alignment(links, task, path)
 
 
-def write_review(links: Alignment, outcome: Outcome, path: Path) -> None:
+def _near(outcome: Outcome) -> Counterparts:
+    """The final beliefs about all pairs that could be linked, or are the next best: where entities have one
+    counterpart, the best two of each."""
+    settings = outcome.settings.matching
+    one = settings.method == "mutual" and settings.cardinality == "one-to-one" and outcome.last is not None
+    return most_probable(outcome.counterparts, BEST_TWO) if one else outcome.counterparts
+
+
+def write_review(links: Alignment, beliefs: Counterparts, task: Task, path: Path) -> None:
     """The links to decide on, the most doubtful first, each with the next best candidate of its source."""
-    task, beliefs = outcome.prepared.given, outcome.counterparts
     table, ids = alignment_table(links, task), sort_by_name(links).source.numpy()
     row = best_rows(beliefs, besides=_among(beliefs.candidates, links))[ids]
     target, has_other = at_rows(beliefs.candidates.target.cpu().numpy(), row), pa.array(row >= 0)
@@ -132,21 +143,22 @@ def candidate_table(counterparts: Counterparts, task: Task, top_k: int) -> pa.Ta
 
 def _candidate_blocks(counterparts: Counterparts, task: Task, top_k: int) -> Iterator[pa.Table]:
     """Tables of some sources each, with all their candidates that are kept."""
-    pairs = counterparts.candidates
-    columns = (pairs.source, pairs.target, counterparts.forward.float(), pairs.cosine)
-    every = [column.cpu().contiguous() for column in columns]
-    if not bool((every[0].diff() >= 0).all()):
-        order = torch.argsort(every[0], stable=True)
-        every = [column[order] for column in every]
-    cuts = every[0][BLOCK::BLOCK].contiguous()  # a block ends where a source does
-    ends = [*torch.unique(torch.searchsorted(every[0], cuts)).tolist(), len(pairs)]
-    for start, end in pairwise([0, *ends]):
-        source, target, probability, cosine = (column[start:end].numpy() for column in every)
-        rows, rank = _ranked(source, probability)
-        kept = rank <= top_k  # a tie is kept or cut as a whole
-        rows, place = rows[kept], rank[kept]
-        names = task.names(Links.build(torch.from_numpy(source[rows]), torch.from_numpy(target[rows])))
-        yield pa.table([names[0], place, names[1], cosine[rows], probability[rows]], schema=CANDIDATE_SCHEMA)
+    for part in KeptCounterparts.of(counterparts):
+        pairs = part.candidates
+        columns = (pairs.source, pairs.target, part.forward.float(), pairs.cosine)
+        every = [column.cpu().contiguous() for column in columns]
+        if not bool((every[0].diff() >= 0).all()):
+            order = torch.argsort(every[0], stable=True)
+            every = [column[order] for column in every]
+        cuts = every[0][BLOCK::BLOCK].contiguous()  # a block ends where a source does
+        ends = [*torch.unique(torch.searchsorted(every[0], cuts)).tolist(), len(pairs)]
+        for start, end in pairwise([0, *ends]):
+            source, target, probability, cosine = (column[start:end].numpy() for column in every)
+            rows, rank = _ranked(source, probability)
+            kept = rank <= top_k  # a tie is kept or cut as a whole
+            rows, place = rows[kept], rank[kept]
+            names = task.names(Links.build(torch.from_numpy(source[rows]), torch.from_numpy(target[rows])))
+            yield pa.table([names[0], place, names[1], cosine[rows], probability[rows]], schema=CANDIDATE_SCHEMA)
 
 
 def _ranked(source: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

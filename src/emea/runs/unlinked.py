@@ -34,24 +34,27 @@ Text: TypeAlias = str | pa.Array
 Case = tuple[np.ndarray, Sequence[Text]]  # where it holds, [rows] bool; and the parts of what to say then
 
 
-def unlinked(outcome: Outcome) -> pa.Table:
+def unlinked(outcome: Outcome, near: Counterparts | None = None) -> pa.Table:
     """The sources that may be linked and are not, those first that came closest: source, its label, the most probable
-    candidate, its label, its probability, and why it is not linked."""
+    candidate, its label, its probability, and why it is not linked. `near` are the final beliefs as far as they matter,
+    if these are fewer."""
+    beliefs = outcome.counterparts if near is None else near
     task, source = outcome.prepared.given, np.flatnonzero(_open(outcome, 0))
-    found, row = _closest(outcome.counterparts, (task.source, task.target), source)
+    found, row = _closest(beliefs, (task.source, task.target), source)
     told = {
         "source": found[0],
         "source_label": found[1],
         **dict(zip(CLOSEST, found[2:], strict=True)),
-        "why": _Reasons(outcome).of(source, row),
+        "why": _Reasons(outcome, beliefs).of(source, row),
     }
     return pa.table(told).sort_by([("probability", "descending"), ("source", "ascending")])
 
 
-def unlinked_targets(outcome: Outcome) -> pa.Table:
+def unlinked_targets(outcome: Outcome, near: Counterparts | None = None) -> pa.Table:
     """The same of the targets, without why: which source each most probably is."""
+    beliefs = outcome.counterparts if near is None else near
     task, target = outcome.prepared.given, np.flatnonzero(_open(outcome, 1))
-    found, _ = _closest(outcome.counterparts.swap(), (task.target, task.source), target)
+    found, _ = _closest(beliefs.swap(), (task.target, task.source), target)
     told = {"target": found[0], "target_label": found[1], **dict(zip(CLOSEST, found[2:], strict=True))}
     return pa.table(told).sort_by([("probability", "descending"), ("target", "ascending")])
 
@@ -116,12 +119,11 @@ def _open(outcome: Outcome, side: int) -> np.ndarray:
 class _Reasons:
     """Why sources are not linked, as far as the results of a run tell."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Outcome, beliefs: Counterparts) -> None:
         self.task, self.settings = outcome.prepared.given, outcome.settings.matching
         self.baseline = outcome.settings.method if outcome.last is None else None
         self.valued = self.baseline is None and outcome.settings.evidence.counts_values
-        beliefs, links = outcome.counterparts, outcome.alignment
-        pairs = beliefs.candidates
+        links, pairs = outcome.alignment, beliefs.candidates
         self.beliefs = beliefs
         self.source, self.target, self.none = (
             column.cpu().numpy() for column in (pairs.source, pairs.target, beliefs.source_none)

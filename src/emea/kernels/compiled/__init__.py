@@ -7,12 +7,12 @@ devices do the same with torch, with which the tests compare.
 from emea.kernels.compiled.arrays import (
     add_columns,
     grouped,
+    highest,
     nearest,
     positions,
     products,
-    thresholds,
     weighted,
 )
 from emea.kernels.compiled.meeting import met
 
-__all__ = ["add_columns", "grouped", "met", "nearest", "positions", "products", "thresholds", "weighted"]
+__all__ = ["add_columns", "grouped", "highest", "met", "nearest", "positions", "products", "weighted"]

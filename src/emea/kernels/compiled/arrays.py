@@ -26,11 +26,12 @@ def products(row: Tensor, column: Tensor, left: Tensor, right: Tensor) -> Tensor
     return result
 
 
-def thresholds(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
-    """The `count`-th highest score of the rows of each index, [size] float32; −∞ if there are fewer."""
-    highest = torch.full((size, count), -torch.inf)
-    in_parts(_highest, -(-size // torch.get_num_threads()), size, places(index), score.float(), highest)
-    return highest[:, -1]
+def highest(index: Tensor, size: int, score: Tensor, count: int) -> Tensor:
+    """The `count` highest scores of the rows of each index, the highest first, [size, count] float32; −∞ where there
+    are fewer."""
+    found = torch.full((size, count), -torch.inf)
+    in_parts(_highest, -(-size // torch.get_num_threads()), size, places(index), score.float(), found)
+    return found
 
 
 def nearest(

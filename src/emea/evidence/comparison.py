@@ -99,6 +99,7 @@ class Comparison:
         them."""
         links = links[:: max(1, math.ceil(len(links) / MOST_LINKS))]
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
+        shuffled = shuffled[shuffled[:, 1] != links[:, 1]]  # of few links, some stay in place
         told, by_chance = (self._agreement(pairs) for pairs in (links, shuffled))
         gain, corresponding = np.zeros(told.both.shape), np.zeros(told.both.shape, dtype=bool)
         for agree, chance, (alike, least) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):

@@ -6,8 +6,8 @@ import pyarrow as pa
 import torch
 
 from emea.data import Graph, Links
-from emea.evidence.parts import AND
 from emea.evidence.values import LOCAL_NAME
+from emea.evidence.wholes import AND
 from emea.kernels.joins import Edges
 from emea.method.rounds import Outcome
 from emea.rules._subrelations import Subrelations

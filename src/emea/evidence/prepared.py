@@ -21,10 +21,10 @@ from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.lists import divided
-from emea.evidence.parts import put_together
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
+from emea.evidence.wholes import put_together
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings
 

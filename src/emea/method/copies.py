@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emea.evidence.descriptions import Description
-from emea.evidence.parts import as_given
+from emea.evidence.wholes import as_given
 from emea.kernels.ranges import distinct
 
 LEAST = 2  # different values that copies have: two people of one name need not be the same

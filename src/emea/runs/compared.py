@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from emea.evidence.descriptions import Description, describe
-from emea.evidence.parts import parts_of
 from emea.evidence.prepared import Prepared
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import STRING, Values, normal_form
+from emea.evidence.wholes import parts_of
 from emea.method.grounds import Judged
 from emea.runs.finding import Finder
 from emea.runs.wording import Compared, dates_compared, readable

@@ -12,9 +12,9 @@ import pytest
 import emea
 from emea.analysis.relations import relation_links, relation_mappings
 from emea.evidence.descriptions import describe
-from emea.evidence.parts import put_together
 from emea.evidence.prepared import Prepared, prepare
 from emea.evidence.values import Forms, Values
+from emea.evidence.wholes import put_together
 from emea.method.copies import copies
 from emea.settings import EvidenceSettings
 from two_tables import FIRST, LAST, SYLLABLES, TOWNS, linked

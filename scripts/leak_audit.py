@@ -34,13 +34,8 @@ SET = "zh_en"
 RATIOS = (0.01, 0.05, 0.3)
 SPLITS = (26,)
 CALIBRATION = 100  # test pairs that the released code uses for early stopping
-DECODING = {"letter": "csls", "paper": "csls", "fast": "probability", "best": "probability"}
+DECODING = {"letter": "csls", "paper": "csls", "fast": "probability"}
 BLIND, FITTED = "nothing", "nothing, fitted to validation pairs"
-THEN = (  # settings of `best` in 0.1.0, of which its leaks were measured
-    "probability.prior_pairs=5",
-    "probability.discount=false",
-    *(f"encoders.committee.settings.propagation.{one}" for one in ("shared=false", "forget=false", "far=1.0")),
-)
 STORE = REPOSITORY / "docs" / "leaks"
 
 
@@ -95,8 +90,7 @@ def blind_like(known: str) -> str:
 
 def system(preset: str, known: str) -> System:
     """A preset with a leak."""
-    changes = THEN if preset == "best" else ()
-    changes += ("probability.fit_to=validation",) if blind_like(known) == FITTED else ()
+    changes = ("probability.fit_to=validation",) if blind_like(known) == FITTED else ()
     return System(f"{preset} knowing {known}", preset, changes, DECODING[preset])
 
 
@@ -152,8 +146,7 @@ def page(folder: Path) -> str:
         measured = read_records(cells(preset), folder)
         made_by |= {f"code {run['code']}, {run['machine']}" for run in measured.values()}
         if measured:
-            of = f"`{preset}`" + (", with its settings of 0.1.0" if preset == "best" else "")
-            parts.append(f"## Preset {of}, ranked by {decoding}\n\n{markdown_table(table(measured, preset))}\n")
+            parts.append(f"## Preset `{preset}`, ranked by {decoding}\n\n{markdown_table(table(measured, preset))}\n")
         else:
             parts.append(f"## Preset `{preset}`\n\nNot measured yet: `make results`.\n")
     return f"""# How much test leakage inflates scores

@@ -40,7 +40,7 @@ def test_a_sound_task_passes_without_a_word() -> None:
     [
         ("fast", ["encoders.rrea.epochs=3"], ["'rrea' have no effect: 'propagation' is in use"]),
         ("fast", ["method=prase", "encoders.rrea.epochs=3"], ["'rrea' have no effect: 'prase' is in use"]),
-        ("best", ["encoders.rrea.epochs=3"], ["'rrea' have no effect: 'committee' is in use"]),
+        ("best", ["encoders.rrea.epochs=3"], ["'rrea' have no effect: 'committee' and 'propagation' are in use"]),
         ("best", ["em.encoder=propagation"], []),  # the preset's own
         ("paper", ["encoders.rrea.epochs=3", "probability.fit_to=seeds"], []),
         ("fast", ["rules.disagreement.minimum=.1"], ["the rule 'disagreement' have no effect: 'paris' is in use"]),
@@ -140,13 +140,6 @@ def test_a_preset_without_its_validation_pairs_is_told_so() -> None:
     assert "no validation pairs to fit probabilities to; a sharpness of 35 is assumed" in said
     assert "validation" not in " ".join(check(task, load("paper", assignments=["probability.sharpness=20"])))
     assert "validation" not in " ".join(check(task, load("fast")))
-
-
-@pytest.mark.parametrize(("rounds", "told"), [(5, True), (6, False)])
-def test_a_committee_that_the_others_never_join_is_told_so(rounds: int, told: bool) -> None:
-    task = read_example("world")[0]
-    warnings = check(task, load("best", assignments=[f"em.rounds={rounds}"]))
-    assert any("dual_amn, rrea never join" in warning for warning in warnings) is told
 
 
 def test_reachable_counts_both_directions_of_a_triple() -> None:

@@ -210,13 +210,12 @@ def test_only_labels_found_by_rounds_that_knew_the_seeds_make_the_last_less_sure
 def test_a_committee_remembers_once_somebody_does() -> None:
     task = read_example("world")[0]
     own = {"rrea": {"epochs": 1, "more_epochs": 1, "dimension": 4}}
-    settings = Committee.Settings(members=("propagation", "rrea"), alone=1, settings=own)
+    settings = Committee.Settings(members=("propagation", "rrea"), settings=own)
     committee, generator = Committee(task, settings, torch.device("cpu")), torch.Generator().manual_seed(0)
     remembered = [committee.remembers]
-    for _ in range(2):
-        committee.fit(task.seeds, generator)
-        remembered.append(committee.remembers)
-    assert remembered == [False, False, True]
+    committee.fit(task.seeds, generator)
+    remembered.append(committee.remembers)
+    assert remembered == [False, True]
 
 
 def beliefs(forward: list[float], none: float) -> Counterparts:

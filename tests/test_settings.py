@@ -18,7 +18,6 @@ FEW = {
     "encoders.rrea.epochs": 3,
     "encoders.rrea.more_epochs": 2,
     "em.scouts": 2,
-    "encoders.committee.alone": 1,
     "encoders.committee.settings.rrea.epochs": 3,
     "encoders.committee.settings.rrea.more_epochs": 2,
     "encoders.committee.settings.dual_amn.epochs": 2,

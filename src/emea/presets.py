@@ -6,8 +6,9 @@ from typing import Any
 
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
-    "best": {  # propagation first, then with it Dual-AMN and RREA
-        "em": {"encoder": "committee", "rounds": 9, "growth": 0},
+    "best": {  # loops with propagation, then a few rounds with it, Dual-AMN and RREA, from what these loops agree on
+        "em": {"encoder": "committee", "scouts": 3, "rounds": 3, "growth": 0},
+        "compatibility": {"directions": "forward"},
         "encoders": {"committee": {"settings": {"dual_amn": {"more_epochs": 10, "dropout": 0.3}}}},
     },
     "letter": {  # Guiding Neural Entity Alignment with Compatibility, as written; what it leaves open: docs/reproduce

@@ -20,12 +20,11 @@ class CommitteeSettings(PluginSettings):
     """The members and their weights."""
 
     members: Names = Field(
-        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders; the first one starts alone"
+        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders"
     )
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="weights of the members' similarities by name; 1 if unset"
     )
-    alone: int = Field(6, ge=0, description="fits before the others join, to spare them learning from few pairs")
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict, description="settings of the members by name")
 
     @model_validator(mode="after")
@@ -62,37 +61,26 @@ class Committee(Encoder[CommitteeSettings]):
     @classmethod
     def work(cls, settings: CommitteeSettings, size: Size, fits: int) -> float:
         """The work of all members."""
-        first, *others = settings.members
-        work = _plugin(first).work(settings.of(first), size, fits)
-        later = fits - settings.alone
-        return work + sum(_plugin(name).work(settings.of(name), size, later) for name in others if later > 0)
+        return sum(_plugin(name).work(settings.of(name), size, fits) for name in settings.members)
 
     @classmethod
     def doubts(cls, settings: CommitteeSettings, fits: int) -> list[str]:
-        """The members' warnings, and one if the others never join."""
-        first, *others = settings.members
-        told = [doubt for name in settings.members for doubt in _plugin(name).doubts(settings.of(name), fits)]
-        if others and fits <= settings.alone:
-            told.append(
-                f"{first} is alone for {settings.alone} fits, but there are only {fits}: {', '.join(others)} never join"
-            )
-        return told
+        """The members' warnings."""
+        return [doubt for name in settings.members for doubt in _plugin(name).doubts(settings.of(name), fits)]
 
     def __init__(self, task: Task, settings: CommitteeSettings, device: torch.device) -> None:
-        self.settings, self.fits = settings, 0
-        self.before: dict[
-            str, dict[str, Tensor]
-        ] = {}  # earlier states of the members that have finished their part of this fit
+        self.settings = settings
+        # Earlier states of the members that have finished their part of this fit.
+        self.before: dict[str, dict[str, Tensor]] = {}
         self.members = {name: _plugin(name)(task, settings.of(name), device) for name in settings.members}
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:
-        """Fit each member that has joined, and concatenate their vectors."""
-        names = list(self.members)[: 1 if self.fits < self.settings.alone else None]
-        spaces = [self._fit(name, pairs, generator, report) for name in names]
-        self.fits, self.before = self.fits + 1, {}
+        """Fit each member, and concatenate their vectors."""
+        spaces = [self._fit(name, pairs, generator, report) for name in self.members]
+        self.before = {}
         if len(spaces) == 1:
             return spaces[0]
-        weights = [self.settings.weights.get(name, 1.0) ** 0.5 for name in names]
+        weights = [self.settings.weights.get(name, 1.0) ** 0.5 for name in self.members]
         source, target = (
             normalize(torch.cat([weight * side for weight, side in zip(weights, sides, strict=True)], 1), dim=1)
             for sides in ([space.source for space in spaces], [space.target for space in spaces])
@@ -107,11 +95,10 @@ class Committee(Encoder[CommitteeSettings]):
         return space
 
     def state(self) -> dict[str, Tensor]:
-        """The states of all members, and the number of fits. In the middle of a fit, a member that has finished its
-        part is saved as it was before, and will repeat it."""
+        """The states of all members. In the middle of a fit, a member that has finished its part is saved as it was
+        before, and will repeat it."""
         states = {name: self.before.get(name, member.state()) for name, member in self.members.items()}
-        parts = {f"{name}/{key}": value for name, state in states.items() for key, value in state.items()}
-        return {**parts, "fits": torch.tensor(self.fits)}
+        return {f"{name}/{key}": value for name, state in states.items() for key, value in state.items()}
 
     @property
     def remembers(self) -> bool:
@@ -120,9 +107,6 @@ class Committee(Encoder[CommitteeSettings]):
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from a state."""
-        if not state:
-            return
-        self.fits = int(state["fits"])
         for name, member in self.members.items():
             prefix = f"{name}/"
             member.restore({key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)})

@@ -210,10 +210,10 @@ def fold_table(measured: Measured, folder: Path) -> Rows:
 
 
 def ablation_table(measured: Measured, preset: System) -> Rows:
-    """What each part contributes: Hit@1, the difference in points, calibration error, and time."""
-    rows: Rows = []
+    """What each part contributes: Hit@1, the difference in points, calibration error, and time, if all were timed."""
+    rows, seconds_of = list[dict[str, str]](), dict[str, list[float]]()
     for part, system in parts_of(preset).items():
-        row, alone = {"without": part}, []
+        row, alone = {"without": part}, seconds_of.setdefault(part, [])
         for data, ratio in ABLATED:
             both = [Cell(one, data, ratio, ABLATION[preset]) for one in (preset, system)]
             shown = NOT_MEASURED
@@ -224,7 +224,9 @@ def ablation_table(measured: Measured, preset: System) -> Rows:
                 shown = f"{left:.3f}" + (f" ({100 * (left - full):+.1f})" if system != preset else "") + f", {off:.3f}"
                 alone += [runs[1]["seconds"]] if runs[1]["jobs"] == 1 else []
             row[f"{data} {ratio:.0%}"] = shown
-        rows.append({**row, "rounds, mean": f"{mean(alone):.2f} s"} if alone else row)
+        rows.append(row)
+    if all(seconds_of.values()):
+        return [{**row, "rounds, mean": f"{mean(seconds_of[row['without']]):.2f} s"} for row in rows]
     return rows
 
 

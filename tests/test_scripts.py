@@ -69,11 +69,14 @@ def test_every_kept_run_is_one_that_the_pages_show(script: Script) -> None:
 def test_a_figure_is_of_one_code_and_all_are_of_one_machine(script: Script) -> None:
     """The splits of a system's mean on a set; a page names all the codes that measured it."""
     store, codes, tables = Store(CELLS), {}, script("tables")
-    alone = {*tables.ablations()} - {*tables.cells()}
+    presets = {*tables.cells()}
+    alone = {*tables.ablations()} - presets
     for cell in [*script("results").timed(), *script("results").others(Path(), "cpu")]:
         record = store.read(cell.name)
         if record is not None:
-            codes.setdefault((cell.system, cell.data, cell.ratio, cell in alone), set()).add(record["code"])
+            codes.setdefault((cell.system, cell.data, cell.ratio, cell in presets, cell in alone), set()).add(
+                record["code"]
+            )
     assert {name: found for name, found in codes.items() if len(found) > 1} == {}
     assert len({record["machine"] for record in kept()}) == 1
 

@@ -14,13 +14,18 @@ from emea.analysis.relations import relation_links, relation_mappings
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared, prepare
 from emea.evidence.values import Forms, Values
-from emea.evidence.wholes import put_together
+from emea.evidence.wholes import AND, put_together
 from emea.method.copies import copies
 from emea.settings import EvidenceSettings
 from two_tables import FIRST, LAST, SYLLABLES, TOWNS, linked
 
 PEOPLE = 200
 Cells = Sequence[object]
+
+
+def plus(*parts: str) -> str:
+    """The name of what is put together of attributes."""
+    return AND.join(parts)
 
 
 def names(seed: int = 0) -> tuple[list[str], list[str]]:
@@ -46,14 +51,14 @@ def prepared(source: dict[str, Cells], target: dict[str, Cells]) -> Prepared:
 def found(source: dict[str, Cells], target: dict[str, Cells]) -> list[list[str]]:
     """The attributes that are put together, of both tables."""
     told = prepared(source, target).values
-    return [[name for name in values.attributes.to_pylist() if " + " in name] for values in told]
+    return [[name for name in values.attributes.to_pylist() if AND in name] for values in told]
 
 
 def test_first_and_last_name_are_put_together_in_the_order_of_the_other_table() -> None:
     first, last = names()
     parts, commas = {"first": first, "last": last}, [f"{b}, {a}" for a, b in zip(first, last, strict=True)]
-    assert found(parts, {"name": together(first, last)}) == [["first + last"], []]
-    assert found({"name": commas}, parts) == [[], ["last + first"]]
+    assert found(parts, {"name": together(first, last)}) == [[plus("first", "last")], []]
+    assert found({"name": commas}, parts) == [[], [plus("last", "first")]]
     values = prepared(parts, {"name": commas}).values[0]
     rows = values.attribute == len(values.attributes) - 1
     forms = {values.forms[place] for place in values.value[rows]}
@@ -64,7 +69,7 @@ def test_first_and_last_name_are_put_together_in_the_order_of_the_other_table() 
 def test_most_may_be_missing_or_written_otherwise() -> None:
     first, last = names()
     mine = [name if row % 10 == 0 else f"{name} (retired)" for row, name in enumerate(together(first, last))]
-    assert found({"first": first, "last": last}, {"name": mine}) == [["first + last"], []]
+    assert found({"first": first, "last": last}, {"name": mine}) == [[plus("first", "last")], []]
     mine = [name if row < 4 else f"{name} (retired)" for row, name in enumerate(mine)]
     assert found({"first": first, "last": last}, {"name": mine}) == [[], []]
 
@@ -73,8 +78,8 @@ def test_middle_names_may_be_missing() -> None:
     first, last = names()
     middle = [name if row % 3 == 0 else None for row, name in enumerate(names(1)[0])]
     source = {"first": first, "middle": middle, "last": last, "room": range(PEOPLE)}
-    assert found(source, {"name": together(first, middle, last)}) == [["first + middle + last"], []]
-    assert found(source, {"name": together(first, last)}) == [["first + last"], []]
+    assert found(source, {"name": together(first, middle, last)}) == [[plus("first", "middle", "last")], []]
+    assert found(source, {"name": together(first, last)}) == [[plus("first", "last")], []]
 
 
 def test_addresses_have_numbers() -> None:
@@ -84,9 +89,12 @@ def test_addresses_have_numbers() -> None:
     code = [f"{draw.randrange(400, 99_999):05}" for _ in street]  # some begin with 0
     source = {"house": house, "street": street, "code": code, "town": town, "age": [draw.randrange(90) for _ in town]}
     whole = together(house, street, code, town)
-    assert found(source, {"address": whole}) == [["house + street + code + town"], []]
-    assert found(source, {"address": together(street, house)}) == [["street + house"], []]
-    assert found(source, {"address": together(street, code, town), "town": town}) == [["street + code + town"], []]
+    assert found(source, {"address": whole}) == [[plus("house", "street", "code", "town")], []]
+    assert found(source, {"address": together(street, house)}) == [[plus("street", "house")], []]
+    assert found(source, {"address": together(street, code, town), "town": town}) == [
+        [plus("street", "code", "town")],
+        [],
+    ]
 
 
 def test_genus_and_epithet_are_put_together() -> None:
@@ -98,7 +106,7 @@ def test_genus_and_epithet_are_put_together() -> None:
         "author": authors,
         "rank": ["species", "subspecies"] * (len(genus) // 2),
     }
-    assert found(source, {"binomial": together(genus, epithet)}) == [["genus + epithet"], []]
+    assert found(source, {"binomial": together(genus, epithet)}) == [[plus("genus", "epithet")], []]
 
 
 def test_nothing_is_put_together_where_nothing_is_in_parts() -> None:
@@ -137,7 +145,7 @@ def test_values_that_entities_have_several_of_are_no_parts() -> None:
     table = pd.DataFrame(rows, columns=["head", "relation", "tail"]).assign(kind="literal")
     task = emea.read(table, pd.DataFrame({"key": [f"b{row}" for row in range(PEOPLE)], "name": together(first, last)}))
     assert all(
-        " + " not in name
+        AND not in name
         for side in prepare(task, EvidenceSettings(kind="all")).values
         for name in side.attributes.to_pylist()
     )
@@ -147,7 +155,7 @@ def test_iris_are_named_by_their_last_parts() -> None:
     first, last = names()
     foaf = "http://xmlns.com/foaf/0.1/"
     assert found({f"{foaf}givenName": first, f"{foaf}familyName": last}, {"label": together(first, last)})[0] == [
-        "givenName + familyName"
+        plus("givenName", "familyName")
     ]
 
 
@@ -180,7 +188,7 @@ def test_many_attributes_are_bounded() -> None:
         values_of({**more, "name": together(first, last)}),
     )
     told = put_together(source, target)[0].attributes.to_pylist()
-    assert told == [*source.attributes.to_pylist(), "first + last"]
+    assert told == [*source.attributes.to_pylist(), plus("first", "last")]
 
 
 def test_people_are_found_by_their_parts() -> None:
@@ -205,21 +213,21 @@ def test_what_is_put_together_is_shown_in_the_words_of_the_graph() -> None:
     result = emea.align(emea.read(ours, theirs))
     told = result.explain("a7", "b7")
     texts = [part.text for group in told.groups for part in group.parts]
-    assert f"givenName + familyName / displayName: “{first[7]} {last[7]}” in both" in texts
+    assert f"{plus('givenName', 'familyName')} / displayName: “{first[7]} {last[7]}” in both" in texts
     assert not any("Name" in line for line in told.not_compared)
     assert "born" in told.not_compared[0]
     relations = relation_links(result.outcome)
-    assert ("givenName + familyName", "displayName") in zip(
+    assert (plus("givenName", "familyName"), "displayName") in zip(
         *(relations[side].to_pylist() for side in ("source", "target")), strict=True
     )
-    assert not any(" + " in name for name in relation_mappings(relations)["source"].to_pylist())
+    assert not any(AND in name for name in relation_mappings(relations)["source"].to_pylist())
 
 
 def test_namesakes_are_no_copies() -> None:
     draw = random.Random(0)
     first, last = ([draw.choice(few) for _ in range(PEOPLE)] for few in (FIRST, LAST))
     told = prepared({"first": first, "last": last}, {"name": together(first, last)})
-    assert told.values[0].attributes.to_pylist()[-1] == "first + last"
+    assert told.values[0].attributes.to_pylist()[-1] == plus("first", "last")
     side = describe(told.given.source, told.values[0], EvidenceSettings(kind="all"))
     place = {name: row for row, name in enumerate(told.given.source.entities.to_pylist())}
     whole = together(first, last)

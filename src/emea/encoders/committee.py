@@ -19,9 +19,7 @@ from emea.settings import Names
 class CommitteeSettings(PluginSettings):
     """The members and their weights."""
 
-    members: Names = Field(
-        ("propagation", "dual_amn", "rrea"), min_length=1, description="encoders"
-    )
+    members: Names = Field(("propagation", "dual_amn", "rrea"), min_length=1, description="encoders")
     weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="weights of the members' similarities by name; 1 if unset"
     )

@@ -16,7 +16,7 @@ from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values
 from emea.kernels.ranges import spread
 from emea.order import unique_numbers
 
-AND = " + "  # between the names of the attributes that are put together
+AND = "\u00a0+\u00a0"  # between the names of attributes that are put together: no-break spaces, which no header has
 FEWEST, NEWS = 5, 0.05  # values of the other graph that parts must give beyond chance, and share of those they could
 MOSTLY = 0.5  # share of the values of a part that the other graph has as they are: it need not be put together
 SINGLE = 0.9  # share of an attribute's values that are the only one of their entity, and words or numbers
@@ -41,8 +41,8 @@ def put_together(first: Values, second: Values) -> tuple[Values, Values]:
 def parts_of(attribute: str) -> list[str]:
     """The names of the attributes of which one is put together.
 
-    >>> parts_of("address / street + city"), parts_of("city")
-    (['address / street', 'address / city'], ['city'])
+    >>> parts_of(f"address / street{AND}city"), parts_of("R + D")
+    (['address / street', 'address / city'], ['R + D'])
     """
     way, step, last = attribute.rpartition(" / ")
     return [way + step + part for part in last.split(AND)]

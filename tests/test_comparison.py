@@ -100,6 +100,31 @@ def test_a_name_within_another_is_like_it_where_its_words_are_rare(first: str, s
     assert similarity(first, second) < CONTAINED  # among two strings, no word is rare
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "least", "most"),
+    [
+        ("s bohrer vz 673 12 v", "s cordless drill vz 673 18 inch", CONTAINED, DIFFERENT),  # one model
+        ("s bohrer vz 673", "s cordless drill vz 674", 0, OTHER_NUMERAL),
+        ("s museo of 1873 in prado", "s galleria 1873", 0, OTHER_NUMERAL),  # years are no models
+        ("s 310 246 1501", "s 213 246 9999", 0, OTHER_NUMERAL),  # nor are telephone numbers
+        ("s hand 60", "s arm 60", 0, OTHER_NUMERAL),  # two digits are soon the same
+    ],
+)
+def test_what_hardly_any_other_has_makes_strings_alike(first: str, second: str, least: float, most: float) -> None:
+    others = [f"s {word} {number}" for word in ("museo", "galleria") for number in range(60)]
+    found = Similarity(Forms([first, *others]), Forms([second, *others]))(np.array([[0, 0]]))
+    assert least <= float(found[0]) <= most
+
+
+def test_what_many_have_does_not_tell_apart() -> None:
+    """Unless each of the two has its own."""
+    others = [f"s name{number}{end}" for number in range(60) for end in ("", " given name", " family name")]
+    sides = Forms(["s asa name", *others]), Forms(["s asa", "s asa given name", "s asa family", "s aga name", *others])
+    bare, given, family, other = Similarity(*sides)(np.array([[0, 0], [0, 1], [0, 2], [0, 3]])).tolist()
+    assert min(bare, given) > 0.9
+    assert max(family, other) < 0.9
+
+
 def test_a_single_word_is_enough_to_compare() -> None:
     """Where all values of both graphs are made of it."""
     alone = Similarity(Forms(["s anna"]), Forms(["s anna anna"]))(np.array([[0, 0]]))

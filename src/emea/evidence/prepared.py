@@ -17,6 +17,7 @@ from torch import Tensor
 
 from emea.data import Graph, Links, Task
 from emea.errors import InputError
+from emea.evidence.amounts import read_amounts
 from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
@@ -153,7 +154,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
     codes = read_codes(source, target)
-    meanings = {**words_apart(source), **codes[0], **days[0]}, {**words_apart(target), **codes[1], **days[1]}
+    plain = [{**words_apart(graph), **read_amounts(graph)} for graph in (source, target)]
+    meanings = {**plain[0], **codes[0], **days[0]}, {**plain[1], **codes[1], **days[1]}
     first, second = (
         read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
     )

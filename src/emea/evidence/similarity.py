@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,8 @@ SAME_MONTH, OTHER_YEAR, SAME_YEAR = 0.8, 0.72, 0.6  # other days of a month; the
 YEAR_OF_DAY = 0.95  # a day and its year
 NO_DATE = (np.nan, np.nan, np.nan)
 CONTAINED = 0.8  # at least, for strings of which one has all words of the other, if one of these is rare
+COMMON = 0.05  # share of the strings from which a word that only one of two has says nothing: "(given name)"
+CODE_DIGITS, YEAR = 3, re.compile(r"1[5-9]\d\d|20\d\d")  # of a number that may be that of a model; what is none
 FEW, RARE = 4, 0.02  # strings of both graphs that have a rare word, at most, and as a share of all
 LONG = 120  # characters: longer strings are texts, which say nothing about how rare a word is in names
 FAR = 0.35  # edit ratio up to which words are not compared
@@ -43,6 +46,7 @@ class _Text:
 
     plain: str  # its words
     ordered: str  # its words, sorted
+    telling: str  # its words that are not common
     numerals: int  # number of the set of its numerals, 0 if it has none
 
 
@@ -83,13 +87,17 @@ class Similarity:
         edits = _edit_ratios([text.plain for text in firsts], [text.plain for text in seconds])
         edits = np.maximum(edits, _edit_ratios([text.ordered for text in firsts], [text.ordered for text in seconds]))
         found: np.ndarray = np.where(edits >= 1.0, REORDERED, edits / 2)
-        contained = self._contained(one, other)
+        same_code = self._same_code(one, other)
+        contained = self._contained(one, other) | same_code
         near = np.flatnonzero(((edits > FAR) | contained) & (edits < 1.0))
+        further = near[contained[near]]
+        bare = _edit_ratios([firsts[row].telling for row in further], [seconds[row].telling for row in further])
+        edits[further] = np.maximum(edits[further], np.minimum(REORDERED, bare))
         alike = (edits[near] + self.texts.cosines(one[near], other[near])) / 2
         alike = np.where(contained[near], np.maximum(CONTAINED, alike), alike)
         left, right = (np.array([side[row].numerals for row in near.tolist()], int) for side in (firsts, seconds))
         most = np.where((left > 0) & (right > 0), OTHER_NUMERAL, NO_NUMERAL)
-        most = np.where(self._further(left, right), DIFFERENT, most)
+        most = np.where(self._further(left, right) | same_code[near], DIFFERENT, most)
         found[near] = np.minimum(most, alike)
         return found
 
@@ -107,9 +115,42 @@ class Similarity:
         texts = self.texts
         fewer = texts.count[one] <= texts.count[other]
         short, long = np.where(fewer, one, other), np.where(fewer, other, one)
-        found: np.ndarray = texts.rarest[short] >= np.log1p(max(self.total / FEW, 1 / RARE))
+        found: np.ndarray = texts.rarest[short] >= self.rare
         found[found] = texts.contain(long[found], short[found])
         return found
+
+    def _same_code(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Whether both strings have, besides words, a number that is in few strings, such as that of a model, [pairs]
+        bool."""
+        found: np.ndarray = self.coded[one] & self.coded[other]
+        rows = np.flatnonzero(found)
+        found[rows] = self.texts.share(one[rows], other[rows], self.codes)
+        return found
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The words that are numbers of several digits in few strings, and no years, [vocabulary] bool."""
+        words = self.texts.vocabulary.words
+        long = [len(word) >= CODE_DIGITS and word.isdigit() and not YEAR.fullmatch(word) for word in words]
+        found: np.ndarray = np.array(long, dtype=bool) & (self.texts.rarity >= self.rare)
+        return found
+
+    @cached_property
+    def coded(self) -> np.ndarray:
+        """The strings that have such a number and other words than numbers, [forms] bool."""
+        texts = self.texts
+        text = np.repeat(np.arange(len(texts.count)), texts.count)
+        codes, words = (
+            np.bincount(text, each[texts.word], len(texts.count)) > 0
+            for each in (self.codes, ~texts.vocabulary.numeral)
+        )
+        found: np.ndarray = codes & words
+        return found
+
+    @property
+    def rare(self) -> float:
+        """How rare a word in few strings is."""
+        return float(np.log1p(max(self.total / FEW, 1 / RARE)))
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -137,6 +178,12 @@ class Similarity:
         return Texts.build(vocabulary, rarity, text, word, len(self.strings))
 
     @cached_property
+    def common(self) -> frozenset[str]:
+        """The words that are in many strings."""
+        words, rarity = self.texts.vocabulary.words, self.texts.rarity
+        return frozenset(words[place] for place in np.flatnonzero(rarity < np.log1p(1 / COMMON)).tolist())
+
+    @cached_property
     def numeric(self) -> frozenset[str]:
         """The words that are numerals."""
         words = {*self.forms[0].words.vocabulary, *self.forms[1].words.vocabulary}
@@ -144,7 +191,8 @@ class Similarity:
 
     def _text(self, words: list[str]) -> _Text:
         number = self.numerals.setdefault(self.numeric.intersection(words), len(self.numerals))
-        return _Text(" ".join(words), " ".join(sorted(words)), number)
+        telling = [word for word in words if word not in self.common]
+        return _Text(" ".join(words), " ".join(sorted(words)), " ".join(telling), number)
 
 
 def _edit_ratios(left: list[str], right: list[str]) -> np.ndarray:

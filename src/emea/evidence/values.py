@@ -34,6 +34,16 @@ LONGEST = 2**16  # most characters of a value that counts
 LARGEST = 1e15  # up to this, numbers with a point or an exponent can be recognised as integers
 STRING, NUMBER_FORM, DAY = "s ", "n ", "d "  # prefixes of the normal forms of strings, numbers and days
 SHOWN = 40  # characters of a value shown in a message
+# What stands in cells that are empty, in English, German, French, Spanish and Italian. Not "na", which is a code of a
+# country and of an element.
+NOTHING = frozenset(
+    STRING + words
+    for words in (
+        *("n a", "null", "nan", "nil", "unknown", "not available", "not applicable", "not specified", "missing", "tbd"),
+        *("k a", "unbekannt", "keine angabe", "inconnu", "non renseigne", "desconocido", "sin datos", "sconosciuto"),
+    )
+)
+AGAIN = 3  # entities that have such a value in an attribute: what one or two have may be a name
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DATES = ("date", "dateTime")
 NUMBERS = ("integer", "int", "long", "short", "decimal", "float", "double", "nonNegativeInteger", "positiveInteger")
@@ -119,7 +129,18 @@ def read_values(
             found.append((entity, len(attributes), place.setdefault(IRI_FORM + name, len(place))))
         attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
+    numbers = numbers[~_stands_for_nothing(numbers, place)]
     return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
+
+
+def _stands_for_nothing(rows: np.ndarray, place: Mapping[str, int]) -> np.ndarray:
+    """Which rows of entity, attribute and value hold words such as "N/A" that several entities have there, [rows]
+    bool."""
+    words = np.array([place[form] for form in NOTHING if form in place], dtype=np.int64)
+    empty = np.isin(rows[:, 2], words)
+    count = np.bincount(rows[empty, 1], minlength=rows[:, 1].max(initial=0) + 1)
+    found: np.ndarray = empty & (count[rows[:, 1]] >= AGAIN)
+    return found
 
 
 def words_apart(graph: Graph) -> Meanings:

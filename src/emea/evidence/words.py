@@ -211,6 +211,14 @@ class Texts:
             found[rows] = np.bincount(row[~shared], minlength=len(found[rows])) == 0
         return found
 
+    def share(self, one: np.ndarray, other: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Whether texts side by side have one of some words in common, [pairs] bool."""
+        found = np.empty(len(one), dtype=bool)
+        for rows in blocks(self.count[one], WORD_BLOCK):
+            row, word, shared = self._unfolded(one[rows], other[rows])
+            found[rows] = np.bincount(row[shared & words[word]], minlength=len(found[rows])) > 0
+        return found
+
     def _products(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Scalar product of texts side by side, [pairs]."""
         (row, word, shared), (back, near, again) = (self._unfolded(*pair) for pair in ((one, other), (other, one)))

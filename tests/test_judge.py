@@ -545,3 +545,16 @@ def test_links_that_chance_explains_are_doubted(chance: float, believed: bool, m
     assert len(result.alignment) == (30 if believed else 0)
     assert (summary(result.outcome)["doubt"] is None) == believed
     assert result.outcome.absence.share == pytest.approx(0.5 if believed else 1.0), "as the links that are shown"
+
+
+@pytest.mark.parametrize(("shared", "most"), [(8, 0.65), (30, 1.0)])
+def test_chance_lowers_few_links_whatever_its_share(shared: int, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["".join(random.Random(i).choices("bcdfglmnprst", k=9)) for i in range(120)]
+    first, second = (
+        pd.DataFrame({"id": [f"{side}{i}" for i in rows], "name": [names[i] for i in rows]})
+        for side, rows in (("x", range(60)), ("y", range(60 - shared, 120 - shared)))
+    )
+    monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda _, found, __: np.full(len(found), 0.4))
+    confidence = emea.align(emea.read(first, second)).outcome.alignment.confidence
+    assert len(confidence) == shared
+    assert most - 0.2 < float(confidence.max()) <= most

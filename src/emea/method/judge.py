@@ -43,7 +43,8 @@ def judge(
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     enough = not len(prepared.given.seeds) and sample.start.sum() >= FEWEST  # links that began with values alone
     by_chance = 1.0 if enough and structural.all() else _by_chance(found)  # none of which agree more than others do
-    explained = np.where(structural, by_chance, found.by_chance) * (by_chance >= MUCH)
+    few = int((found.probability >= LINKED).sum()) < FEWEST  # of so few, chance tells nothing for sure
+    explained = np.where(structural, by_chance, found.by_chance) * (few or by_chance >= MUCH)
     doubt = np.maximum(1 - explained, FAINT)
     most = np.where(structural, sample.belief, 1.0) * doubt
     absence = _absence(sample, found, by_chance, (ceiling, most), int(mirrored))

@@ -4,9 +4,10 @@ import json
 import math
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from emea.analysis.bars import LoopBars, _proposed
 from emea.analysis.explanation import Candidate, Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
+from emea.candidates.parts import here
 from emea.cli._explaining import plain
 from emea.contracts import Ground
-from emea.data import Candidates, Graph
+from emea.data import Candidates, Counterparts, Graph
 from emea.errors import InputError
 from emea.formats._labels import last_parts
 from emea.method.grounds import Grounds, Steps
@@ -436,6 +438,36 @@ def test_seeds_wrong_pairs_and_entities_without_counterpart(structural: emea.Res
     wrong = explained.explain(source, task.target.entities[0].as_py())
     assert wrong.status == "not a candidate"
     assert wrong.notes
+
+
+class Elsewhere(torch.Tensor):
+    """A column on a made-up device: all that can be done with it is to bring it here."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not torch.Tensor.cpu:
+            raise RuntimeError("found tensors on two devices")
+        return super().__torch_function__(func, types, args, kwargs).as_subclass(torch.Tensor)
+
+
+def test_a_run_on_another_device_is_explained_here(structural: emea.Result) -> None:
+    def away(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.detach().as_subclass(Elsewhere)
+        if isinstance(value, Candidates | Counterparts):
+            return replace(value, **{each.name: away(getattr(value, each.name)) for each in fields(value)})
+        return value
+
+    grounds = structural.outcome.grounds
+    assert grounds is not None
+    moved = replace(
+        grounds,
+        **{name: away(here(getattr(grounds, name))) for name in ("proposed", "considered", "asked")},
+        rules={name: (away(one), away(other)) for name, (one, other) in grounds.rules.items()},
+    )
+    source, target = (side[0].as_py() for side in structural.task.names(structural.alignment))
+    told = Explainer.of(replace(structural.outcome, grounds=moved)).explain(source, target, fewest=True)
+    assert told == Explainer.of(structural.outcome).explain(source, target, fewest=True)
 
 
 def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -25,10 +26,11 @@ from emea.examples import read_example
 from emea.method.rounds import Step
 from emea.runs.align import Observers
 from emea.runs.checkpoint import Checkpoint
+from emea.runs.estimate import Estimate
 from emea.runs.folder import CHECKPOINT, finished
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
-from emea.settings import load
+from emea.settings import Settings, load, read_config
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
 RESULTS = ("alignment.tsv", "candidates.tsv", "relations.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
@@ -169,7 +171,7 @@ class Case:
         assert int(ended.value.code or 0) == code, said.getvalue()
         return " ".join(said.getvalue().split())
 
-    def interrupt(self, out: str, after: int = 1) -> None:
+    def interrupt(self, out: str, after: int = 1, more: Sequence[str] = ()) -> None:
         """A run that is interrupted from the keyboard after a round."""
         write = Checkpoint.write
 
@@ -180,7 +182,7 @@ class Case:
 
         with self.monkeypatch.context() as patched:
             patched.setattr(Checkpoint, "write", stop)
-            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, code=130)
+            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, *more, code=130)
 
 
 @pytest.fixture
@@ -227,6 +229,28 @@ def test_another_command_with_resume_is_told_the_difference(case: Case, tmp_path
     assert (tmp_path / "run" / CHECKPOINT).read_bytes() == before
     case.command("align", "--resume", "--out", "run", "--quiet")
     assert finished(tmp_path / "run")
+
+
+@pytest.mark.parametrize("changes", [{"bounded": 0}, {"block": 7}])
+@pytest.mark.parametrize("more", [(), ("--set", "similarity.block=9")])
+def test_what_was_fitted_to_the_memory_is_no_difference(
+    changes: dict[str, int], more: tuple[str, ...], case: Case, tmp_path: Path
+) -> None:
+    def less(settings: Settings, _: Estimate) -> Settings:
+        return settings.model_copy(update={"similarity": settings.similarity.model_copy(update=changes)})
+
+    with case.monkeypatch.context() as patched:
+        patched.setattr("emea.runs.estimate.fitted", less)
+        case.interrupt("run", more=more)
+    assert read_config(tmp_path / "run" / "settings.toml")["similarity"].items() >= changes.items()
+    case.align("--resume", "--out", "run", *more)
+    assert finished(tmp_path / "run")
+
+
+def test_a_search_that_was_chosen_is_a_difference(case: Case) -> None:
+    case.interrupt("run")
+    said = case.align("--resume", "--out", "run", "--set", "similarity.bounded=0", code=2)
+    assert "found similarity.bounded = 0;" in said
 
 
 def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_path: Path) -> None:

@@ -265,6 +265,22 @@ def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_pa
     assert "already holds a run; give --force" in case.align("--out", "run", code=2)
 
 
+@pytest.mark.parametrize(("ended", "where"), [(1, "round 2 in scout 2 of 2"), (2, "round 2 of 3")])
+def test_a_run_interrupted_in_a_loop_that_goes_ahead_is_named_so(ended: int, where: str, case: Case) -> None:
+    write = Checkpoint.write
+
+    def stop(saved: Checkpoint, folder: Path, task: Task) -> None:
+        write(saved, folder, task)
+        if (saved.state.scouts, saved.state.done) == (ended, 2):
+            raise KeyboardInterrupt
+
+    scouts = ("--set", "em.scouts=2")
+    with case.monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "write", stop)
+        case.align("--out", "run", *scouts, code=130)
+    assert f"interrupted run ({where})" in case.align("--out", "run", *scouts, code=2)
+
+
 def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:
     interrupted(task, tmp_path / "run", after=1)
     saved = Checkpoint.read(tmp_path / "run", task)

@@ -49,10 +49,11 @@ def refuse_overwriting(folder: Path, *, force: bool) -> None:
     settings = read_config(folder / SETTINGS)
     if settings.get("method", EMEA) != EMEA:
         raise SettingsError(f"{folder} holds an interrupted run; start over with --force")
-    rounds = settings.get("em", {}).get("rounds", "?")
+    (ended, rounds), em = rounds_done(folder), settings.get("em", {})
+    scouts = em.get("scouts", 0)  # each counts its own rounds, and may have another number of them
+    whole = f" in scout {ended + 1} of {scouts}" if ended < scouts else f" of {em.get('rounds', '?')}"
     raise SettingsError(
-        f"{folder} holds an interrupted run (round {rounds_done(folder)} of {rounds}); "
-        "continue with --resume, or start over with --force"
+        f"{folder} holds an interrupted run (round {rounds}{whole}); continue with --resume, or start over with --force"
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 import emea
 from emea.analysis.bars import LoopBars, _proposed
@@ -20,6 +21,7 @@ from emea.analysis.explanation import Candidate, Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
 from emea.candidates.parts import here
+from emea.cli import app
 from emea.cli._explaining import plain
 from emea.contracts import Ground
 from emea.data import Candidates, Counterparts, Graph
@@ -379,6 +381,9 @@ def test_an_improbable_pair_is_explained_too(explainer: Explainer) -> None:
 
 def test_every_language_can_be_chosen(folder: Path) -> None:
     assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
+    assert emea.load(folder).explain("Switzerland", language=" DE,en").source_label == "Schweiz"
+    said = CliRunner().invoke(app, ["explain", str(folder), "Switzerland", "--language", "DE"])
+    assert said.stdout.startswith("Schweiz ↔ ")
 
 
 def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:

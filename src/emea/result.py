@@ -140,8 +140,9 @@ class SavedResult(_Linked):
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
+        from emea.runs.wording import languages_of
 
-        return Explainer.open(self.folder, _languages(language))
+        return Explainer.open(self.folder, languages_of(language))
 
     def __repr__(self) -> str:
         return f"SavedResult({len(self):,} links in {self.folder})"
@@ -153,10 +154,6 @@ def load(folder: str | Path) -> SavedResult:
 
     check_finished(Path(folder))
     return SavedResult(Path(folder))
-
-
-def _languages(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,8 +226,9 @@ class Result(_Linked):
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
+        from emea.runs.wording import languages_of
 
-        return Explainer.of(self.outcome, _languages(language))
+        return Explainer.of(self.outcome, languages_of(language))
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run

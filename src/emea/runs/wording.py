@@ -100,6 +100,15 @@ def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, C
     )
 
 
+def languages_of(text: str | None) -> list[str]:
+    """Languages given by commas, the best first.
+
+    >>> languages_of("de, EN,"), languages_of(None)
+    (['de', 'en'], [])
+    """
+    return [each.strip().lower() for each in (text or "").split(",") if each.strip()]
+
+
 def usual_languages() -> tuple[str, ...]:
     """The system's language, then English."""
     own = (locale.getlocale()[0] or "en").partition("_")[0].lower()

@@ -54,13 +54,8 @@ class Description:
 def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Description:
     """Collect what describes each entity."""
     triples, names = graph.triples.numpy(), graph.relations.to_pylist()
-    numbers = {name: number for number, name in enumerate(names)}
-    describing = _describing(graph, values, numbers)
-    linkable = graph.linkable.numpy().copy()
-    if not settings.anonymous:
-        naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
-        attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
-        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+    numbers = _numbers(names)
+    linkable, describing = linkable_of(graph, values, settings)
     values = _inherited(values, triples, describing, names)
     position, places = read_positions(graph, values)
     nodes = np.flatnonzero((describing >= 0) & ~np.isnan(position[:, 0]))
@@ -72,6 +67,23 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
     edges, relations = _edges(triples, numbers, len(names))
     values = _borrowed(values, edges, names + [""] * (relations - len(names)), linkable)
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
+
+
+def linkable_of(graph: Graph, values: Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Which entities may be linked, [entities] bool; and the triple by which each that only describes another is
+    attached to it, [entities], −1 for others."""
+    triples, names = graph.triples.numpy(), graph.relations.to_pylist()
+    describing = _describing(graph, values, _numbers(names))
+    linkable: np.ndarray = graph.linkable.numpy().copy()
+    if not settings.anonymous:
+        naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
+        attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
+        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+    return linkable, describing
+
+
+def _numbers(names: list[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
 
 
 def _deprecated(graph: Graph) -> np.ndarray:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import torch
 
 from emea.data import Counterparts, Graph
-from emea.evidence.descriptions import describe
+from emea.evidence.descriptions import linkable_of
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
 from emea.formats._writing import shown_labels
@@ -108,7 +108,7 @@ def _open(outcome: Outcome, side: int) -> np.ndarray:
     task, column = prepared.given, ("source", "target")[side]
     graph = (task.source, task.target)[side]
     if outcome.absence is not None:  # judged by values
-        found = describe(graph, prepared.values[side], evidence).linkable.copy()
+        found, _ = linkable_of(graph, prepared.values[side], evidence)
     else:
         found = graph.linkable.numpy() & (evidence.anonymous | ~unnamed(graph))
     alone = getattr(task.unmatched, column)

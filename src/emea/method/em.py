@@ -92,7 +92,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     believed, grounds = competition.seen(widen(last.agreed, last.believed)), grounds_of(last, settings)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
-    if settings.judges and prepared.valued:
+    if prepared.judged_by(settings):
         believed, absence, judged = judge(prepared, believed, last.embeddings, settings)
         grounds = replace(grounds, judged=judged)
     elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings)) is not None:
@@ -173,7 +173,7 @@ class _Loop:
                 each.engine = engine
         self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
-        self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to
+        self.judged, self.fit_to = prepared.judged_by(settings), settings.probability.fit_to
         self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:

@@ -140,6 +140,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else ' or '.join(several)}"
 
 
+def either(one: str, other: str) -> str:
+    """What something is called in both graphs.
+
+    >>> either("capital", "capital"), either("capital", "chef-lieu")
+    ('capital', 'capital / chef-lieu')
+    """
+    return one if one == other else f"{one} / {other}"
+
+
 def dates_compared(first: str, second: str, similarity: float) -> str | None:
     """How two values in normal form compare, if they are days, or a day and a year.
 
@@ -172,7 +181,7 @@ class Compared:
     @property
     def text(self) -> str:
         """In words."""
-        both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
+        both = either(*self.attributes)
         if self.values[0] == self.values[1]:
             return f"{both}: “{self.values[0]}” in both"
         return f"{both}: “{self.values[0]}” and “{self.values[1]}”, {self.dates or f'alike {self.similarity:.2f}'}"

@@ -118,8 +118,8 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 def _read_rounds(folder: Path) -> list[dict[str, Any]]:
     """What each round found and how long it took: a run adds one line to each file as a round ends. The number of a
     round does not identify it: loops that go ahead count their own."""
-    found, times = (_records(folder / name) for name in ("rounds.jsonl", "timings.jsonl"))
-    return [{**one, **time} for one, time in zip_longest(found, times, fillvalue={})]
+    found, times = _records(folder / "rounds.jsonl"), _records(folder / "timings.jsonl")
+    return [{**one, **time} for one, time in zip_longest(found, times, fillvalue=dict[str, Any]())]
 
 
 def _records(path: Path) -> list[dict[str, Any]]:

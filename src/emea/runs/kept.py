@@ -138,7 +138,9 @@ def on_cpu(grounds: Grounds) -> Grounds:
     """The same grounds where what explains them is built, whatever device the loop ran on."""
     return replace(
         grounds,
-        **{name: _beliefs_on_cpu(getattr(grounds, name)) for name in ("proposed", "considered", "asked")},
+        proposed=_beliefs_on_cpu(grounds.proposed),
+        considered=_beliefs_on_cpu(grounds.considered),
+        asked=_beliefs_on_cpu(grounds.asked),
         rules={name: (source.cpu(), target.cpu()) for name, (source, target) in grounds.rules.items()},
     )
 

@@ -210,7 +210,8 @@ def after_scout(last: Round, scouts: int) -> State:
 
 
 def self_taught(last: Round, prepared: Prepared, settings: Settings) -> float:
-    """The share of the last round's pairs that are labels of earlier ones, if these knew the seeds to calibrate by."""
+    """The labels that follow from the last round, as a share of these and of what is known; 0 unless they were found by
+    rounds that knew the seeds to calibrate by."""
     if not settings.probability.discount or last.number == 0 or settings.probability.fit_to != "seeds":
         return 0.0
     return len(last.state.labels) / max(1, len(last.state.labels) + len(prepared.known))

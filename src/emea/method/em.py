@@ -220,7 +220,7 @@ class _Loop:
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:
         """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
-        settings, certain = self.settings, self._certain(lesson)
+        settings, certain = self.settings, lesson.known + self.anchors.links
         considered = most_probable(proposal.believed, settings.considered, both_ways=self.rules.both_ways)
         cosine = proposal.embeddings.cosines(certain.source, certain.target)
         considered = joint = clamp(considered, certain, cosine, self.competition)
@@ -255,9 +255,6 @@ class _Loop:
             scouted=state.scouted,
         )
         return after, lesson.closing or (settled and not len(lesson.hidden))
-
-    def _certain(self, lesson: _Lesson) -> Links:
-        return lesson.known + self.anchors.links
 
 
 def _refuse_old_contract(plugin: type[Encoder[Any]], name: str) -> None:

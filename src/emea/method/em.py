@@ -29,8 +29,9 @@ from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.opening import Opening
 from emea.method.probability import Scale, clamp, counterparts_of, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, of_scouts, self_taught
+from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of, self_taught
 from emea.method.rulebook import Rulebook, Said
+from emea.method.scouts import after_scout, of_scouts
 from emea.settings import Settings
 
 Watch = Callable[[Fitting], None]

@@ -16,7 +16,7 @@ from emea.errors import NotEnoughMemoryError
 from emea.evidence.prepared import Prepared
 from emea.kernels.devices import free_memory
 from emea.kernels.nearest import multiplies_halves
-from emea.method.rounds import of_scouts
+from emea.method.scouts import of_scouts
 from emea.settings import Settings
 
 # Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third, and within a

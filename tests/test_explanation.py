@@ -4,23 +4,27 @@ import json
 import math
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 import emea
 from emea.analysis.bars import LoopBars, _proposed
 from emea.analysis.explanation import Candidate, Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
+from emea.candidates.parts import here
+from emea.cli import app
 from emea.cli._explaining import plain
 from emea.contracts import Ground
-from emea.data import Candidates, Graph
+from emea.data import Candidates, Counterparts, Graph
 from emea.errors import InputError
 from emea.formats._labels import last_parts
 from emea.method.grounds import Grounds, Steps
@@ -377,6 +381,9 @@ def test_an_improbable_pair_is_explained_too(explainer: Explainer) -> None:
 
 def test_every_language_can_be_chosen(folder: Path) -> None:
     assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
+    assert emea.load(folder).explain("Switzerland", language=" DE,en").source_label == "Schweiz"
+    said = CliRunner().invoke(app, ["explain", str(folder), "Switzerland", "--language", "DE"])
+    assert said.stdout.startswith("Schweiz ↔ ")
 
 
 def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,6 +443,36 @@ def test_seeds_wrong_pairs_and_entities_without_counterpart(structural: emea.Res
     wrong = explained.explain(source, task.target.entities[0].as_py())
     assert wrong.status == "not a candidate"
     assert wrong.notes
+
+
+class Elsewhere(torch.Tensor):
+    """A column on a made-up device: all that can be done with it is to bring it here."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not torch.Tensor.cpu:
+            raise RuntimeError("found tensors on two devices")
+        return super().__torch_function__(func, types, args, kwargs).as_subclass(torch.Tensor)
+
+
+def test_a_run_on_another_device_is_explained_here(structural: emea.Result) -> None:
+    def away(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.detach().as_subclass(Elsewhere)
+        if isinstance(value, Candidates | Counterparts):
+            return replace(value, **{each.name: away(getattr(value, each.name)) for each in fields(value)})
+        return value
+
+    grounds = structural.outcome.grounds
+    assert grounds is not None
+    moved = replace(
+        grounds,
+        **{name: away(here(getattr(grounds, name))) for name in ("proposed", "considered", "asked")},
+        rules={name: (away(one), away(other)) for name, (one, other) in grounds.rules.items()},
+    )
+    source, target = (side[0].as_py() for side in structural.task.names(structural.alignment))
+    told = Explainer.of(replace(structural.outcome, grounds=moved)).explain(source, target, fewest=True)
+    assert told == Explainer.of(structural.outcome).explain(source, target, fewest=True)
 
 
 def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 import rdflib
+import torch
 
 import emea
-from emea.data import Graph
+from emea.data import Graph, Links
 from emea.errors import InputWarning
 from emea.runs.finished import evaluate_run
 from emea.settings import load
@@ -267,6 +269,35 @@ def test_a_result_is_saved_as_a_run(result: emea.Result, tmp_path: Path) -> None
     assert not {"metrics.json", "report.html"} & {path.name for path in folder.iterdir()}
     with pytest.raises(emea.InputError, match="cannot be created"):
         result.save(tmp_path / "truth.tsv")
+
+
+def test_saving_again_keeps_decisions(result: emea.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "run")
+    path = tmp_path / "run" / "alignment.review.tsv"
+    header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert header.startswith("decision\t")
+    path.write_text("".join([header, "right" + lines[0], *lines[1:]]), encoding="utf-8")
+    with pytest.raises(emea.InputError, match="holds decisions that would be lost"):
+        result.save(tmp_path / "run", force=True)
+    assert path.read_text(encoding="utf-8").count("\nright\t") == 1
+
+
+def test_validation_pairs_of_a_saved_result_are_not_measured(result: emea.Result, tmp_path: Path) -> None:
+    pairs = sorted((str(source), target) for source, target in RIGHT)[:2]
+    graphs, columns = (result.task.source, result.task.target), zip(*pairs, strict=True)
+    numbers = [
+        graph.positions(pa.array(names, pa.large_string())).to_pylist()
+        for graph, names in zip(graphs, columns, strict=True)
+    ]
+    validation = Links.build(*map(torch.tensor, numbers))
+    prepared = replace(result.outcome.prepared, given=replace(result.task, validation=validation))
+    emea.Result(replace(result.outcome, prepared=prepared)).save(tmp_path / "run")
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    assert (tmp_path / "run" / "validation.tsv").read_text().splitlines()[1:] == [f"{a}\t{b}" for a, b in pairs]
+    with pytest.raises(emea.InputError, match="all of its 2 pairs were given to the run"):
+        evaluate_run(tmp_path / "run", tmp_path / "pairs.tsv")
+    result.save(tmp_path / "run", force=True)
+    assert not (tmp_path / "run" / "validation.tsv").exists()
 
 
 def test_a_saved_result_is_loaded_again(result: emea.Result, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -25,10 +26,11 @@ from emea.examples import read_example
 from emea.method.rounds import Step
 from emea.runs.align import Observers
 from emea.runs.checkpoint import Checkpoint
+from emea.runs.estimate import Estimate
 from emea.runs.folder import CHECKPOINT, finished
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
-from emea.settings import load
+from emea.settings import Settings, load, read_config
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
 RESULTS = ("alignment.tsv", "candidates.tsv", "relations.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
@@ -169,7 +171,7 @@ class Case:
         assert int(ended.value.code or 0) == code, said.getvalue()
         return " ".join(said.getvalue().split())
 
-    def interrupt(self, out: str, after: int = 1) -> None:
+    def interrupt(self, out: str, after: int = 1, more: Sequence[str] = ()) -> None:
         """A run that is interrupted from the keyboard after a round."""
         write = Checkpoint.write
 
@@ -180,7 +182,7 @@ class Case:
 
         with self.monkeypatch.context() as patched:
             patched.setattr(Checkpoint, "write", stop)
-            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, code=130)
+            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, *more, code=130)
 
 
 @pytest.fixture
@@ -229,6 +231,28 @@ def test_another_command_with_resume_is_told_the_difference(case: Case, tmp_path
     assert finished(tmp_path / "run")
 
 
+@pytest.mark.parametrize("changes", [{"bounded": 0}, {"block": 7}])
+@pytest.mark.parametrize("more", [(), ("--set", "similarity.block=9")])
+def test_what_was_fitted_to_the_memory_is_no_difference(
+    changes: dict[str, int], more: tuple[str, ...], case: Case, tmp_path: Path
+) -> None:
+    def less(settings: Settings, _: Estimate) -> Settings:
+        return settings.model_copy(update={"similarity": settings.similarity.model_copy(update=changes)})
+
+    with case.monkeypatch.context() as patched:
+        patched.setattr("emea.runs.estimate.fitted", less)
+        case.interrupt("run", more=more)
+    assert read_config(tmp_path / "run" / "settings.toml")["similarity"].items() >= changes.items()
+    case.align("--resume", "--out", "run", *more)
+    assert finished(tmp_path / "run")
+
+
+def test_a_search_that_was_chosen_is_a_difference(case: Case) -> None:
+    case.interrupt("run")
+    said = case.align("--resume", "--out", "run", "--set", "similarity.bounded=0", code=2)
+    assert "found similarity.bounded = 0;" in said
+
+
 def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_path: Path) -> None:
     case.interrupt("run")
     said = case.align("--out", "run", code=2)
@@ -239,6 +263,22 @@ def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_pa
     case.align("--out", "run", "--force")
     assert finished(tmp_path / "run")
     assert "already holds a run; give --force" in case.align("--out", "run", code=2)
+
+
+@pytest.mark.parametrize(("ended", "where"), [(1, "round 2 in scout 2 of 2"), (2, "round 2 of 3")])
+def test_a_run_interrupted_in_a_loop_that_goes_ahead_is_named_so(ended: int, where: str, case: Case) -> None:
+    write = Checkpoint.write
+
+    def stop(saved: Checkpoint, folder: Path, task: Task) -> None:
+        write(saved, folder, task)
+        if (saved.state.scouts, saved.state.done) == (ended, 2):
+            raise KeyboardInterrupt
+
+    scouts = ("--set", "em.scouts=2")
+    with case.monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "write", stop)
+        case.align("--out", "run", *scouts, code=130)
+    assert f"interrupted run ({where})" in case.align("--out", "run", *scouts, code=2)
 
 
 def test_only_the_last_round_is_kept(task: Task, tmp_path: Path) -> None:

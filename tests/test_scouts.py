@@ -9,9 +9,9 @@ import torch
 from emea.data import Links
 from emea.evidence.prepared import prepare
 from emea.method.em import conclude, rounds
-from emea.method.labelling import added_up, agreed_on
 from emea.method.matching import Calibration
 from emea.method.rounds import Outcome, State
+from emea.method.scouts import added_up, agreed_on
 from emea.runs.checks import check
 from emea.runs.estimate import estimate
 from emea.settings import Settings, load

@@ -125,6 +125,34 @@ def test_who_lost_to_a_twin_is_told_the_option(cardinality: str, hint: str) -> N
     assert reasons(replace(found, settings=structural)) == expected | {"a01": f"{no} a00 with .60"}
 
 
+def test_only_what_competes_is_a_reason() -> None:
+    beliefs = [
+        (0, 0, 0.97, 0.7), (1, 0, 0.3, 0.2),  # none is likelier, and the candidate has a link
+        (2, 1, 0.9, 0.9), (3, 1, 0.4, 0.05), (3, 2, 0.3, 0.1),  # it is not, and the candidate has one
+        (4, 3, 0.4, 0.3), (4, 4, 0.3, 0.1), (5, 3, 0.2, 0.6),  # the candidate fits another better
+        (6, 5, 0.45, 0.3), (6, 6, 0.45, 0.3),  # two that are as probable
+        (7, 7, 0.4, 0.4), (7, 8, 0.3, 0.1), (8, 7, 0.2, 0.4),  # it fits another as well
+    ]  # fmt: skip
+    task = Task(graph("a", 9), graph("b", 9), Links.empty())
+    unsure = {"a01": "no counterpart found: .70 for none, .30 for the candidate", "a03": "confidence .14 below .50"}
+    rivals = {"a04": "the candidate fits a05 better", "a06": "another candidate is as probable"}
+    rivals |= {"a07": "the candidate fits another source as well"}
+    taken = {
+        "a01": "no counterpart found: the nearest candidate is taken by a00 with .82",
+        "a03": "taken by a02 with .90",
+    }
+    alone = {"a04": "confidence .34 below .50", "a06": "confidence .36 below .50", "a07": "confidence .40 below .50"}
+    for cardinality, expected in (
+        ("many-to-one", {**unsure, **alone, "a06": rivals["a06"]}),
+        ("one-to-many", {**taken, **rivals, "a06": alone["a06"]}),
+        ("many-to-many", {**unsure, **alone}),
+    ):
+        for method in ("mutual", "one_to_one", "transport"):  # where not both compete, all of them are the same
+            found = reasons(outcome(beliefs, task, cardinality=cardinality, method=method))
+            shown = {name: why.partition(";")[0] for name, why in found.items()}
+            assert {name: shown[name] for name in expected} == expected, (cardinality, method)
+
+
 def test_confidence_is_calibrated_as_that_of_the_links() -> None:
     task = Task(graph("a", 4), graph("b", 4), Links.empty())
     beliefs = [(0, 0, 0.9, 0.9), (1, 1, 0.8, 0.8), (2, 2, 0.7, 0.7), (3, 3, 0.6, 0.6)]

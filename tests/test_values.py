@@ -14,7 +14,7 @@ import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.errors import InputError
 from emea.evidence.prepared import Anchors, ValuedGraph, prepare
-from emea.evidence.values import CODE, DATE, SCHEME, _nearest_number, normal_form
+from emea.evidence.values import CODE, DATE, SCHEME, Forms, Values, _nearest_number, normal_form
 from emea.settings import EvidenceSettings, load
 
 ALL = EvidenceSettings(kind="all")
@@ -297,3 +297,14 @@ def test_text_in_ascii_has_the_form_that_the_rule_for_all_scripts_gives(text: st
 def test_many_numbers_and_a_word_are_soon_seen_to_be_no_code() -> None:
     assert not CODE.match(" ".join(["1020"] * 40) + " km")  # by backtracking, longer than anybody lives
     assert CODE.match(" ".join(["a1020"] * 40))
+
+
+def test_values_are_told_apart_by_attribute() -> None:
+    draw = np.random.default_rng(0)
+    entity, attribute, value = draw.integers(0, 9, 50), draw.choice([0, 1, 3], 50), draw.integers(0, 5, 50)
+    held = Values(entity, attribute, value, Forms("abcde"), pa.array(["p", "q", "no value has it", "r"]), {})
+    for number, rows in enumerate(held.rows):
+        assert rows.tolist() == np.flatnonzero(attribute == number).tolist()
+        for some in (held[rows], held[attribute == number]):
+            assert (some.entity.tolist(), some.value.tolist()) == (entity[rows].tolist(), value[rows].tolist())
+            assert [len(each) for each in some.rows] == [len(rows) * (other == number) for other in range(4)]

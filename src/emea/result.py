@@ -140,8 +140,9 @@ class SavedResult(_Linked):
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
+        from emea.runs.wording import languages_of
 
-        return Explainer.open(self.folder, _languages(language))
+        return Explainer.open(self.folder, languages_of(language))
 
     def __repr__(self) -> str:
         return f"SavedResult({len(self):,} links in {self.folder})"
@@ -153,10 +154,6 @@ def load(folder: str | Path) -> SavedResult:
 
     check_finished(Path(folder))
     return SavedResult(Path(folder))
-
-
-def _languages(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,38 +226,32 @@ class Result(_Linked):
     @lru_cache(maxsize=4)  # noqa: B019 - a result is kept as long as it is explained
     def _explainer(self, language: str) -> Explainer:
         from emea.runs.explaining import Explainer
+        from emea.runs.wording import languages_of
 
-        return Explainer.of(self.outcome, _languages(language))
+        return Explainer.of(self.outcome, languages_of(language))
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run
-        in it."""
-        import tomli_w
-
+        in it, unless somebody has begun to decide on its links."""
         from emea.formats._files import write_text
-        from emea.formats.table import write_columns
-        from emea.runs.folder import CHECKPOINT, LAST, RECORDS, clear, held
+        from emea.runs.folder import CHECKPOINT, LAST, RECORDS, clear, held, refuse_losing_decisions
         from emea.runs.inputs import Inputs
         from emea.runs.results import write_result
-        from emea.runs.run import summary
+        from emea.runs.run import summary, write_given
 
-        folder, task, inputs = Path(folder), self.task, Inputs()
+        folder, inputs = Path(folder), Inputs()
         if (folder / "settings.toml").exists() and not force:
             raise SettingsError(f"{folder} already holds a run; expected another folder, or force=True to overwrite it")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
-        sizes = {"sources": len(task.source.entities), "targets": len(task.target.entities)}
-        described = {**self.settings.resolved(), "run": {**inputs.table(), **sizes}}
         with held(folder):
+            refuse_losing_decisions(folder)
             clear(folder)
             for name in (*RECORDS, "timings.jsonl", CHECKPOINT):
                 (folder / name).unlink(missing_ok=True)  # of another run
-            write_text(folder / "settings.toml", tomli_w.dumps(described))
-            write_columns(
-                folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight]
-            )
+            write_given(self.task, self.settings, inputs, folder)
             write_result(self.outcome, folder, inputs)
             write_text(folder / LAST, json.dumps(summary(self.outcome), indent=2) + "\n")
 

@@ -127,6 +127,21 @@ def test_rounds_tell_how_far_encoder_and_rules_agree(tmp_path: Path, result: eme
     assert 0 < (result.last.record()["agreement"] or 0) <= 1
 
 
+def test_rounds_of_loops_that_go_ahead_are_told_apart(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", rows(3))
+    loops = [{"round": number, "scout": scout} for scout in (1, 2) for number in (0, 1)] + [{"round": 0}, {"round": 1}]
+    for name, told in (("rounds", "pseudo_labels"), ("timings", "seconds")):
+        lines = [json.dumps(each | {told: 10.5 + place}) + "\n" for place, each in enumerate(loops)]
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    found = FinishedRun.read(folder).rounds
+    assert [each["seconds"] for each in found] == [each["pseudo_labels"] for each in found]
+    assert len(found) == len(loops)
+    write_report(folder, tmp_path / "report.html")
+    assert re.search(r"scout 1, 0.*scout 1, 1.*scout 2, 0.*scout 2, 1.*15\.5 s", text_of(tmp_path / "report.html"))
+    drawn = plotted("rounds", folder)["data"]["values"]
+    assert [(each["round"], each["seconds"]) for each in drawn] == [(0, 14.5), (1, 15.5)]
+
+
 def test_what_few_links_say_is_not_to_be_relied_on(tmp_path: Path) -> None:
     for count, few in ((29, True), (30, False)):
         write_report(write_run(tmp_path / "run", rows(count)), tmp_path / "report.html")

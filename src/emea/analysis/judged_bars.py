@@ -12,11 +12,10 @@ import numpy as np
 
 from emea.analysis.bars import CALIBRATION, HIGHEST, RIVALS, Bars
 from emea.analysis.shapley import coalitions
+from emea.method.competition import LOG_ODDS, against_none
 from emea.method.grounds import IDENTITY, Grounds, Judged
 from emea.method.judge import LEAST
 from emea.method.matching import SMALLEST_CHANCE
-
-LARGEST = (-50.0, 30.0)  # log-odds before entities compete
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +69,16 @@ class JudgedBars:
         for name, value in changed.items():
             own[list(judged.said).index(name)] = value
         speaking = members[:, : len(judged.said)].T.astype(float)
-        odds = (own @ speaking).clip(*LARGEST)
+        odds = (own @ speaking).clip(*LOG_ODDS)
         rivals = self._rivals(row)
-        sums = [np.exp((self.said[rows] @ speaking).clip(*LARGEST)).sum(0) for rows in (rivals.source, rivals.target)]
+        sums = [against_none(self.said[rows] @ speaking).sum(0) for rows in (rivals.source, rivals.target)]
         counted = [
             total for total, once in zip(sums, self.competition, strict=True) if once or not any(self.competition)
         ]
         against = np.where(members[:, -2], np.sum(counted, axis=0), 0.0)
         before = odds - np.log1p(against)
         worth = np.where(members[:, -1], self._calibrated(before, row), before)
-        return worth, bool(abs(odds[-1]) >= LARGEST[1])
+        return worth, bool(abs(odds[-1]) >= LOG_ODDS[1])
 
     def _calibrated(self, log_odds: np.ndarray, row: int) -> np.ndarray:
         """Log-odds of the confidence that a probability leads to."""

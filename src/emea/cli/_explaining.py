@@ -39,9 +39,9 @@ def explain(  # noqa: PLR0917 - one parameter for each option
     """Say why an entity is linked as it is: what speaks for and against the link, and why not the next best."""
     from emea.cli._console import say
     from emea.runs.explaining import Explainer
+    from emea.runs.wording import languages_of
 
-    languages = [each.strip() for each in language.split(",") if each.strip()]
-    found = Explainer.open(folder, languages).explain(source, target, fewest=fewest)
+    found = Explainer.open(folder, languages_of(language)).explain(source, target, fewest=fewest)
     found = _with_reason(found, folder)
     if plot is not None:
         from emea.report.bars import save_bars

@@ -143,7 +143,7 @@ def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
     found = offers(prepared)
     if job.talks:
         say(_show.shown_offers(found))
-        decided = _show.shown_decisions(prepared.given, judged=chosen.judges and prepared.valued)
+        decided = _show.shown_decisions(prepared.given, judged=prepared.judged_by(chosen))
         if decided is not None:
             say(decided)
     for warning in doubts(prepared, chosen, found):

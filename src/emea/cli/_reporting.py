@@ -33,8 +33,9 @@ def report(  # noqa: PLR0917 - one parameter for each option
     from emea.cli._console import out
     from emea.report.page import write_report
     from emea.runs.folder import check_run, held
+    from emea.runs.wording import languages_of
 
-    languages = [each.strip().lower() for each in (language or "").split(",") if each.strip()]
+    languages = languages_of(language)
     check_run(folder)
     with held(folder, shared=True):
         write_report(folder, target, reference=reference, complete=complete, against=against, languages=languages)

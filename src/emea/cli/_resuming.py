@@ -23,7 +23,6 @@ NOT_OF_THE_RUN = {
     "engine",
     "engine_gpus",
 }  # options that say nothing about what is linked or how
-DECIDED_LATER = {"similarity.block"}  # settings that a run fits to the free memory
 
 
 def refuse_finished(folder: Path) -> None:
@@ -50,10 +49,11 @@ def refuse_overwriting(folder: Path, *, force: bool) -> None:
     settings = read_config(folder / SETTINGS)
     if settings.get("method", EMEA) != EMEA:
         raise SettingsError(f"{folder} holds an interrupted run; start over with --force")
-    rounds = settings.get("em", {}).get("rounds", "?")
+    (ended, rounds), em = rounds_done(folder), settings.get("em", {})
+    scouts = em.get("scouts", 0)  # each counts its own rounds, and may have another number of them
+    whole = f" in scout {ended + 1} of {scouts}" if ended < scouts else f" of {em.get('rounds', '?')}"
     raise SettingsError(
-        f"{folder} holds an interrupted run (round {rounds_done(folder)} of {rounds}); "
-        "continue with --resume, or start over with --force"
+        f"{folder} holds an interrupted run (round {rounds}{whole}); continue with --resume, or start over with --force"
     )
 
 
@@ -82,12 +82,19 @@ def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOpt
     wanted, known = ({name: value for name, value in each.items() if name != "engine"} for each in (asked, begun))
     wanted, known = dict(_flat(wanted)), dict(_flat(known))
     for name in sorted(wanted.keys() | known.keys()):
-        if wanted.get(name) != known.get(name) and not (name in DECIDED_LATER and name not in wanted):
+        if wanted.get(name) != known.get(name) and not _fitted(name, wanted.get(name), known.get(name)):
             raise SettingsError(
                 f"the interrupted run in {folder} has {_shown(name, known)}, found {_shown(name, wanted)}; expected "
                 f"the same options as before, or none but --resume --out {folder}"
             )
     return path
+
+
+def _fitted(name: str, wanted: Any, known: Any) -> bool:
+    """Whether a run may have another value than it was given because it fitted that to the free memory."""
+    if name == "similarity.bounded":
+        return bool(known == 0)
+    return name == "similarity.block" and known is not None and (wanted is None or known < wanted)
 
 
 def _says_something(group: GraphOptions | ReadingOptions | MethodOptions | OutputOptions) -> bool:

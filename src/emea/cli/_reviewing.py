@@ -48,6 +48,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
     from emea.review.exchange import left_out
     from emea.review.people import People
     from emea.review.server import serve
+    from emea.runs.wording import counted
 
     people = People(person or ())
     serving = serve(folder, host=host, port=port, insecure=insecure, people=people)
@@ -64,7 +65,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
         counts = serving.desk.decisions.counts()
         serving.stop()
         again = f"emea align --config {folder}/settings.toml --decisions {folder} --out {folder}-2"
-        say(f"{_counted(counts['decided'], 'decision')} in {folder}; use them: {again}")
+        say(f"{counted(counts['decided'], 'decision')} in {folder}; use them: {again}")
 
 
 def decisions(
@@ -89,6 +90,7 @@ def decisions(
     from emea.review.cards import Reviewed
     from emea.review.decisions import Decisions
     from emea.review.exchange import conflicts, export, left_out, merge, of_run, read
+    from emea.runs.wording import counted
     from emea.verdicts import DATABASE
 
     def tell(text: str) -> None:
@@ -101,10 +103,10 @@ def decisions(
     held = Decisions.open(folder / DATABASE) if sources else of_run(folder)
     if sources:
         added, found = merge(held, theirs, exclusive=reviewed.exclusive)
-        tell(f"{_counted(added, 'decision')} taken in")
+        tell(f"{counted(added, 'decision')} taken in")
         _list(found, tell)
     elif target is not None:
-        tell(f"{_counted(export(held, target, _graphs(reviewed, target, tell)), 'decision')} written to {target}")
+        tell(f"{counted(export(held, target, _graphs(reviewed, target, tell)), 'decision')} written to {target}")
     else:
         counts = held.counts()
         verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts["by_verdict"].items())
@@ -134,11 +136,9 @@ def _graphs(reviewed: Reviewed, path: Path, tell: Callable[[str], None]) -> tupl
 
 
 def _list(found: list[Conflict], tell: Callable[[str], None]) -> None:
+    from emea.runs.wording import counted
+
     if found:
-        tell(f"{_counted(len(found), 'conflict')}, left to decide:")
+        tell(f"{counted(len(found), 'conflict')}, left to decide:")
     for each in found:
         tell(f"  {each}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + "s" * (number != 1)

@@ -14,7 +14,7 @@ from emea.evidence.places import distance_levels
 from emea.evidence.similarity import CONTAINED, LONG, Similarity
 from emea.evidence.values import Values
 from emea.kernels.limits import VALUE_BLOCK
-from emea.kernels.ranges import blocks, spread
+from emea.kernels.ranges import among, blocks, spread
 
 OTHERWISE = 0.995  # similarity of values that are equal, but not under the attributes that correspond best
 LEVELS = np.array(
@@ -84,7 +84,7 @@ class Comparison:
     def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Of pairs of forms, each computed once."""
         key, index = np.unique(one * self.width + other, return_inverse=True)
-        new = key[~_among(key, self.known[0])]
+        new = key[~among(key, self.known[0])]
         if len(new):
             found = self.similar(np.stack([new // self.width, new % self.width], 1))
             keys = np.concatenate([self.known[0], new])
@@ -193,14 +193,6 @@ def _are_texts(values: Values, wanted: np.ndarray) -> bool:
     """Whether the values of some attributes, [attributes] bool, are long on average."""
     held = values.value[wanted[values.attribute]]
     return bool(len(held)) and sum(len(values.forms[form]) for form in held.tolist()) > LONG * len(held)
-
-
-def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Whether each of the sorted keys is among the sorted known ones, [keys] bool."""
-    if not len(known):
-        return np.zeros(len(keys), dtype=bool)
-    found: np.ndarray = known[np.searchsorted(known, keys).clip(max=len(known) - 1)] == keys
-    return found
 
 
 @dataclass(frozen=True, eq=False)

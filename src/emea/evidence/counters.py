@@ -44,13 +44,13 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
             pairs = _same_number(values, attribute, other)
             there = other.entity[np.isin(other.attribute, counting[1 - side])] if counting[1 - side] else pairs[:, 1]
             tried = likely[:, [side, 1 - side]]
-            tried = tried[np.isin(tried[:, 0], values.entity[values.attribute == attribute])]
+            tried = tried[np.isin(tried[:, 0], values.entity[values.rows[attribute]])]
             tried = tried[np.isin(tried[:, 1], there)]  # who has no number cannot contradict
             confirmed = _confirmed(pairs, tried, (others[side], others[1 - side]))
             if not confirmed:
                 useless += [attribute] * (confirmed is False)
-                if 2 * len(pairs) >= (values.attribute == attribute).sum():
-                    shown = values.forms[values.value[np.flatnonzero(values.attribute == attribute)[0]]]
+                if 2 * len(pairs) >= len(values.rows[attribute]):
+                    shown = values.forms[values.value[values.rows[attribute][0]]]
                     told = UNTRIED if confirmed is None else CONTRADICTED
                     odd[told] = odd.get(told, []) + [shown.partition(" ")[2]] * len(np.unique(pairs[:, 0]))
         kept.append(replace(_without(values, useless), odd=odd))
@@ -60,8 +60,7 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
 def _counting(values: Values, size: int) -> list[int]:
     """The attributes that number at least half of a graph's entities."""
     found = []
-    for attribute in range(len(values.attributes)):
-        rows = np.flatnonzero(values.attribute == attribute)
+    for attribute, rows in enumerate(values.rows):
         counted, forms = len(np.unique(values.entity[rows])), np.unique(values.value[rows])
         if counted < max(FEWEST, size / 2) or len(forms) < NEARLY_ALL * len(rows):
             continue
@@ -79,7 +78,7 @@ def _counting(values: Values, size: int) -> list[int]:
 def _same_number(values: Values, attribute: int, other: Values) -> np.ndarray:
     """Pairs of an entity and one of the other graph that has its number, too, [pairs, 2]."""
     place = {form: number for number, form in enumerate(other.forms)}
-    rows = np.flatnonzero(values.attribute == attribute)
+    rows = values.rows[attribute]
     number = np.array([place.get(values.forms[form], -1) for form in values.value[rows].tolist()], dtype=np.int64)
     order = np.argsort(other.value, kind="stable")
     start, end = (np.searchsorted(other.value[order], number, side=side) for side in ("left", "right"))
@@ -114,16 +113,13 @@ def _common(others: tuple[Values, Values], pairs: np.ndarray) -> float:
 def _worded(values: Values) -> Values:
     """The values but numbers, of which some are equal by chance."""
     number = np.array([form.startswith(NUMBER_FORM) for form in values.forms], dtype=bool)
-    rows = ~number[values.value]
-    return replace(values, entity=values.entity[rows], attribute=values.attribute[rows], value=values.value[rows])
+    return values[~number[values.value]]
 
 
 def _without(values: Values, attributes: Sequence[int]) -> Values:
     """The values without those of some attributes."""
     if not attributes:
         return values
-    rows = ~np.isin(values.attribute, attributes)
-    kept, value = np.unique(values.value[rows], return_inverse=True)
-    forms = Forms(values.forms[form] for form in kept.tolist())
-    entity, attribute = values.entity[rows], values.attribute[rows]
-    return replace(values, entity=entity, attribute=attribute, value=value.ravel(), forms=forms)
+    left = values[~np.isin(values.attribute, attributes)]
+    kept, value = np.unique(left.value, return_inverse=True)
+    return replace(left, value=value.ravel(), forms=Forms(values.forms[form] for form in kept.tolist()))

@@ -54,24 +54,36 @@ class Description:
 def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Description:
     """Collect what describes each entity."""
     triples, names = graph.triples.numpy(), graph.relations.to_pylist()
-    numbers = {name: number for number, name in enumerate(names)}
-    describing = _describing(graph, values, numbers)
-    linkable = graph.linkable.numpy().copy()
-    if not settings.anonymous:
-        naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
-        attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
-        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+    numbers = _numbers(names)
+    linkable, describing = linkable_of(graph, values, settings)
     values = _inherited(values, triples, describing, names)
     position, places = read_positions(graph, values)
     nodes = np.flatnonzero((describing >= 0) & ~np.isnan(position[:, 0]))
     heads = triples[describing[nodes], 0]
     position[heads] = np.where(np.isnan(position[heads]), position[nodes], position[heads])
     position[~linkable] = np.nan
-    values = _kept(values, linkable[values.entity] & ~np.isin(values.attribute, places))
+    values = values[linkable[values.entity] & ~np.isin(values.attribute, places)]
     kind, kinds, naming_kinds = _kinds(graph, values, numbers, linkable)
     edges, relations = _edges(triples, numbers, len(names))
     values = _borrowed(values, edges, names + [""] * (relations - len(names)), linkable)
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
+
+
+def linkable_of(graph: Graph, values: Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Which entities may be linked, [entities] bool; and the triple by which each that only describes another is
+    attached to it, [entities], −1 for others."""
+    triples, names = graph.triples.numpy(), graph.relations.to_pylist()
+    describing = _describing(graph, values, _numbers(names))
+    linkable: np.ndarray = graph.linkable.numpy().copy()
+    if not settings.anonymous:
+        naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
+        attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
+        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+    return linkable, describing
+
+
+def _numbers(names: list[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
 
 
 def _deprecated(graph: Graph) -> np.ndarray:
@@ -150,11 +162,6 @@ def _borrowed(values: Values, edges: np.ndarray, names: list[str], linkable: np.
     return _given(values, own[row, 0], own[row, 1], order[place], [*names, *(f"^{name}" for name in names)])
 
 
-def _kept(values: Values, rows: np.ndarray) -> Values:
-    entity, attribute, value = (column[rows] for column in (values.entity, values.attribute, values.value))
-    return Values(entity, attribute, value, values.forms, values.attributes, values.odd)
-
-
 def _kinds(
     graph: Graph, values: Values, numbers: dict[str, int], linkable: np.ndarray
 ) -> tuple[np.ndarray, tuple[str, ...], int]:
@@ -173,8 +180,7 @@ def _kinds(
             ends = local_names(graph.entities.take(pa.array(classes)))
             return kind, tuple(CAMEL.sub(" ", end).casefold() for end in ends), -1
     kind = np.full(size, -1, dtype=np.int64)
-    for attribute in range(len(values.attributes)):
-        rows = np.flatnonzero(values.attribute == attribute)
+    for attribute, rows in enumerate(values.rows):
         forms, count = np.unique(values.value[rows], return_counts=True)
         few = 1 < len(forms) <= FEW_KINDS and count.min() >= LEAST_HOLDERS and count.mean() >= MEAN_HOLDERS
         if few and len(rows) >= linkable.sum() / 2 and all(values.forms[form].startswith(STRING) for form in forms):

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from emea.order import unique_numbers
 
+LENGTH = 3  # letters of an n-gram
 TABLE = 2**27  # possible n-grams up to which they are numbered by a table
 MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], np.uint64)  # odd, their bits without a pattern
 
@@ -44,19 +45,19 @@ class Letters:
         return (number >> np.uint64(64 - bits)).astype(np.int32)
 
 
-def ngrams(left: Letters, right: Letters, size: int = 3) -> tuple[csr_matrix, csr_matrix]:
+def ngrams(left: Letters, right: Letters) -> tuple[csr_matrix, csr_matrix]:
     """Both lists of strings as TF-IDF rows of character n-grams, of length 1; rarity is counted over both lists."""
     alphabet = np.union1d(np.unique(left.letters), np.unique(right.letters))
     keys, rows = [], []
     for side in (left, right):
-        letters, inside = np.searchsorted(alphabet, side.letters), side.places(size)
+        letters, inside = np.searchsorted(alphabet, side.letters), side.places(LENGTH)
         key = np.zeros(len(letters), np.int64)
-        for place in range(size):
+        for place in range(LENGTH):
             key *= len(alphabet)
             key[: max(0, len(key) - place)] += letters[place:]
         keys.append(key[inside])
         rows.append(side.string[inside])
-    vocabulary, number = _numbered(keys, len(alphabet) ** size)
+    vocabulary, number = _numbered(keys, len(alphabet) ** LENGTH)
     counts = [
         _counted(row, column, (len(side), vocabulary))
         for row, column, side in zip(rows, number, (left, right), strict=True)

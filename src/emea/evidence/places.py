@@ -63,7 +63,7 @@ def read_positions(graph: Graph, values: Values) -> tuple[np.ndarray, np.ndarray
 
 def _numbers(values: Values, attribute: int, largest: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Entities and their values of an attribute, as far as these are numbers up to some size; None if few are."""
-    rows = np.flatnonzero(values.attribute == attribute)
+    rows = values.rows[attribute]
     forms = (values.forms[form] for form in values.value[rows].tolist())
     number = np.array([float(form[2:]) if form.startswith(NUMBER_FORM) else np.nan for form in forms])
     kept = np.abs(number) <= largest

@@ -27,7 +27,7 @@ from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
 from emea.evidence.wholes import put_together
 from emea.order import unique_rows
-from emea.settings import EvidenceSettings
+from emea.settings import EvidenceSettings, Settings
 
 NO_PAIRS = "there are no known pairs, and structure alone needs some; evidence.kind=all also uses names and values"
 NOTHING_SHARED = (
@@ -125,7 +125,7 @@ class Prepared:
         """Seeds, and values that count as equal."""
         return self.given.seeds + self.anchors.links
 
-    @property
+    @cached_property
     def valued(self) -> bool:
         """Whether values tell much: one entity in ten of a graph has a value that the other graph has, too; or there
         are no seeds, so that nothing else tells."""
@@ -137,6 +137,10 @@ class Prepared:
             told = len(torch.unique(claims.entity[claims.value >= 0]))
             shares.append(told / max(1, int(graph.linkable.sum())))
         return max(shares) >= LEAST_VALUED
+
+    def judged_by(self, settings: Settings) -> bool:
+        """Whether links are judged by values: the settings ask for it, and values tell enough."""
+        return settings.judges and self.valued
 
     def require_known(self) -> None:
         """Refuse a task in which nothing at all is known."""

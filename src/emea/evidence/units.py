@@ -85,7 +85,7 @@ def _multiplied(values: Values, attribute: int, ratio: float, like: str) -> Valu
     """The values with the numbers of an attribute multiplied, which is said."""
     place = {form: number for number, form in enumerate(values.forms)}
     value, texts = values.value.copy(), []
-    for row in np.flatnonzero(values.attribute == attribute).tolist():
+    for row in values.rows[attribute].tolist():
         form = values.forms[value[row]]
         if form.startswith(NUMBER_FORM):
             texts.append(form[2:])

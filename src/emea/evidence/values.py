@@ -6,9 +6,9 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +82,17 @@ class Values:
         """How many entities have each form."""
         held = distinct(np.stack([self.entity, self.value], 1))
         return np.bincount(held[:, 1], minlength=len(self.forms))
+
+    @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """Rows of the values of each attribute, ascending."""
+        order = np.argsort(self.attribute, kind="stable")
+        bounds = np.searchsorted(self.attribute[order], np.arange(len(self.attributes) + 1))
+        return [order[begin:end] for begin, end in pairwise(bounds.tolist())]
+
+    def __getitem__(self, rows: np.ndarray) -> Values:
+        """Some of the values, given by number, or whether each is one of them."""
+        return replace(self, entity=self.entity[rows], attribute=self.attribute[rows], value=self.value[rows])
 
     def faults(self, side: str) -> Iterator[str]:
         """One sentence for each kind of value that is not what it claims to be."""

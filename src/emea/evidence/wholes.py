@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, islice, pairwise, permutations
+from itertools import combinations, islice, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from emea.evidence.names import local_names
 from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values
-from emea.kernels.ranges import spread
+from emea.kernels.ranges import among, spread
 from emea.order import unique_numbers
 
 AND = "\u00a0+\u00a0"  # between the names of attributes that are put together: no-break spaces, which no header has
@@ -51,8 +51,7 @@ def parts_of(attribute: str) -> list[str]:
 def as_given(values: Values) -> Values:
     """The values without those put together, which tell nothing that their parts do not."""
     whole = [number for number, name in enumerate(values.attributes.to_pylist()) if AND in name]
-    rows = ~np.isin(values.attribute, whole)
-    return replace(values, entity=values.entity[rows], attribute=values.attribute[rows], value=values.value[rows])
+    return values[~np.isin(values.attribute, whole)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +69,11 @@ class _Keyed:
         return np.diff(self.start)
 
     @cached_property
-    def rows(self) -> list[np.ndarray]:
-        """Rows of the values of each attribute."""
-        order = np.argsort(self.values.attribute, kind="stable")
-        bounds = np.searchsorted(self.values.attribute[order], np.arange(len(self.values.attributes) + 1))
-        return [order[begin:end] for begin, end in pairwise(bounds.tolist())]
-
-    @cached_property
     def columns(self) -> dict[int, Column]:
         """The attributes that may be parts: nearly all entities that have one have a single short value."""
-        found = {}
-        for attribute in sorted(range(len(self.rows)), key=lambda each: -len(self.rows[each]))[:COLUMNS]:
-            rows = self.rows[attribute]
+        found, held = {}, self.values.rows
+        for attribute in sorted(range(len(held)), key=lambda each: -len(held[each]))[:COLUMNS]:
+            rows = held[attribute]
             value = self.values.value[rows]
             if not len(rows) or (self.key[value] != 0).mean() < SINGLE or self.count[value].mean() > MOST_WORDS:
                 continue
@@ -118,7 +110,7 @@ class _Keyed:
 
     def wholes(self) -> Iterator[np.ndarray]:
         """Of each attribute that may be a whole, the forms of several words, as most are; what many have first."""
-        for rows in sorted(self.rows, key=len, reverse=True):
+        for rows in sorted(self.values.rows, key=len, reverse=True):
             form = unique_numbers(self.values.value[rows])
             several = form[self.count[form] > 1]
             if len(several) >= max(FEWEST, MOSTLY * len(form)):
@@ -165,7 +157,7 @@ def _with(own: _Keyed, other: _Keyed) -> Values:
     if len(own.columns) < 2 or not wholes:
         return own.values
     known = unique_numbers(other.key)
-    new = {part for part, forms in own.distinct.items() if _among(own.key[forms], known).mean() < MOSTLY}
+    new = {part for part, forms in own.distinct.items() if among(own.key[forms], known).mean() < MOSTLY}
     for whole in wholes:
         if parts := whole.parts(own, new):
             found.setdefault(parts, whole)
@@ -207,12 +199,12 @@ class _Whole:
         keys = unique_numbers(_sums(columns))
         share = len(columns[0]) / len(own.entities)
         enough = most - self.given(shifted) >= max(FEWEST, NEWS * min(len(keys), share * len(self.keys)))
-        return best if enough and _among(keys, unique_numbers(own.key)).mean() < MOSTLY else Parts()
+        return best if enough and among(keys, unique_numbers(own.key)).mean() < MOSTLY else Parts()
 
     def given(self, columns: list[np.ndarray]) -> int:
         """How many of the values follow from the keys of parts."""
         keys = _sums(columns)
-        return int(_among(unique_numbers(keys[self.slots[keys % SLOTS]]), self.keys).sum())
+        return int(among(unique_numbers(keys[self.slots[keys % SLOTS]]), self.keys).sum())
 
 
 def _sums(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -220,12 +212,6 @@ def _sums(columns: Sequence[np.ndarray]) -> np.ndarray:
     several = np.sum([column != 0 for column in columns], axis=0) > 1
     keys: np.ndarray = np.sum(columns, axis=0)[several]
     return keys
-
-
-def _among(numbers: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Which numbers are among some that are sorted, [numbers] bool; `np.isin` hashes them, which takes longer."""
-    found: np.ndarray = some[np.searchsorted(some, numbers).clip(max=len(some) - 1)] == numbers
-    return found
 
 
 def _joined(own: _Keyed, parts: Parts, whole: _Whole) -> tuple[Parts, dict[int, str]]:

@@ -71,14 +71,12 @@ def cuts(sizes: Tensor, block: int) -> list[int]:
     return [0, *sorted({*torch.searchsorted(ends, steps).tolist()} - {0, len(sizes)}), len(sizes)]
 
 
-def mutual_rows(
-    first: Tensor, second: Tensor, forward: Tensor, backward: Tensor, tolerance: float = TIED_SCORE
-) -> Tensor:
+def mutual_rows(first: Tensor, second: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
     """Rows with the best forward score of their first index and the best backward score of their second; ties are left
     out."""
     sizes = (int(index.max()) + 1 if len(index) else 0 for index in (first, second))
     best, back = (
-        segment_best(index, size, score, tolerance=tolerance)
+        segment_best(index, size, score)
         for index, size, score in zip((first, second), sizes, (forward, backward), strict=True)
     )
     rows = best[best >= 0]

@@ -15,6 +15,7 @@ from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
 
 NONE, UNDECIDED = -1, -2  # samples that are not a row
+STEPS = 50  # of Newton's method, at most
 SMALLEST_WEIGHT = 1e-3  # rules with a weight support pairs, never oppose them; the order they imply is kept
 
 
@@ -51,7 +52,7 @@ class Factors:
         return torch.exp((self.slack - total).clamp(max=0.0)) * float(self.slack > LOWEST)
 
 
-def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: float = 1.0) -> Tensor:
+def learn_weights(sides: list[tuple[Factors, Tensor]], ridge: float = 1.0) -> Tensor:
     """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
 
     Each side comes with ŷ: the row of each entity's sample, NONE or UNDECIDED; undecided entities do not count. The
@@ -63,7 +64,7 @@ def learn_weights(sides: list[tuple[Factors, Tensor]], steps: int = 50, ridge: f
     for factors, sample in sides:
         observed = observed + (factors.values[sample[sample >= 0]] - factors.none).sum(0)
         decided.append(factors[(sample != UNDECIDED)[factors.entity]])
-    for _ in range(steps):
+    for _ in range(STEPS):
         gradient, curvature = observed - ridge * weights, ridge * identity
         for factors in decided:
             expected, covariance = _moments(factors, weights)

@@ -117,13 +117,20 @@ class Competition(NamedTuple):
 
 
 ONE_TO_ONE = Competition()
+LOG_ODDS = (-50.0, 30.0)  # of a pair before it competes, at least and at most
+
+
+def against_none(log_odds: np.ndarray) -> np.ndarray:
+    """The odds of pairs against "none", given their logarithms, same shape."""
+    odds: np.ndarray = np.exp(log_odds.clip(*LOG_ODDS))
+    return odds
 
 
 def competing(
     pairs: np.ndarray, odds: np.ndarray, sizes: tuple[int, int], competition: Competition = ONE_TO_ONE
 ) -> np.ndarray:
     """The probability of each pair, given the logarithm of its odds against "none", [pairs]."""
-    z = np.exp(odds.clip(-50, 30))
+    z = against_none(odds)
     return competition.probability(z, *competition.totals(pairs, z, sizes))
 
 

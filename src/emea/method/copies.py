@@ -21,10 +21,7 @@ def copies(side: Description, pairs: np.ndarray) -> np.ndarray:
     held: list[tuple[np.ndarray, np.ndarray]] = []  # of each attribute, the entities that have it, and their values
     every = np.zeros(size, dtype=np.uint64)
     different = np.bincount(distinct(np.stack([values.entity, values.value], 1))[:, 0], minlength=size)
-    order = np.argsort(values.attribute, kind="stable")
-    bounds = np.searchsorted(values.attribute[order], np.arange(len(values.attributes) + 1))
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rows = order[first:last]
+    for rows in values.rows:
         entity, index = np.unique(values.entity[rows], return_inverse=True)
         total = np.zeros(len(entity), dtype=np.uint64)
         np.add.at(total, index.ravel(), mark[values.value[rows]])

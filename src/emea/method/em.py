@@ -29,8 +29,9 @@ from emea.method.labelling import has_settled, pseudo_labels, without
 from emea.method.matching import Calibration, between, match
 from emea.method.opening import Opening
 from emea.method.probability import Scale, clamp, counterparts_of, fit_scale, most_probable
-from emea.method.rounds import Fitting, Outcome, Round, State, after_scout, grounds_of, of_scouts, self_taught
+from emea.method.rounds import Fitting, Outcome, Round, State, grounds_of, self_taught
 from emea.method.rulebook import Rulebook, Said
+from emea.method.scouts import after_scout, of_scouts
 from emea.settings import Settings
 
 Watch = Callable[[Fitting], None]
@@ -92,7 +93,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     believed, grounds = competition.seen(widen(last.agreed, last.believed)), grounds_of(last, settings)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
-    if settings.judges and prepared.valued:
+    if prepared.judged_by(settings):
         believed, absence, judged = judge(prepared, believed, last.embeddings, settings)
         grounds = replace(grounds, judged=judged)
     elif prepared.valued and (found := taught(prepared, believed, last.embeddings, settings)) is not None:
@@ -173,7 +174,7 @@ class _Loop:
                 each.engine = engine
         self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
-        self.judged, self.fit_to = settings.judges and prepared.valued, settings.probability.fit_to
+        self.judged, self.fit_to = prepared.judged_by(settings), settings.probability.fit_to
         self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:
@@ -220,7 +221,7 @@ class _Loop:
 
     def judge(self, proposal: _Proposal, lesson: _Lesson) -> _Verdict:
         """Φ and q*: weigh the rules, and ask how compatible each entity's best counterparts are (sections 4.2–4.4)."""
-        settings, certain = self.settings, self._certain(lesson)
+        settings, certain = self.settings, lesson.known + self.anchors.links
         considered = most_probable(proposal.believed, settings.considered, both_ways=self.rules.both_ways)
         cosine = proposal.embeddings.cosines(certain.source, certain.target)
         considered = joint = clamp(considered, certain, cosine, self.competition)
@@ -255,9 +256,6 @@ class _Loop:
             scouted=state.scouted,
         )
         return after, lesson.closing or (settled and not len(lesson.hidden))
-
-    def _certain(self, lesson: _Lesson) -> Links:
-        return lesson.known + self.anchors.links
 
 
 def _refuse_old_contract(plugin: type[Encoder[Any]], name: str) -> None:

@@ -57,7 +57,8 @@ class Folds:
 
 
 def hide_labels(labels: Links, settings: ProbabilitySettings, generator: torch.Generator) -> tuple[Links, Links]:
-    """Without any seed, the last round knows best: a random fold of its labels to judge by, and the others."""
+    """A random fold of the last round's labels to judge by, and the others: for where no seeds are hidden, as there are
+    none, or as links are judged at the end."""
     if settings.folds < 2:
         return labels[:0], labels
     hidden = torch.rand(len(labels), generator=generator).to(labels.source.device) * settings.folds < 1

@@ -12,7 +12,7 @@ from emea.evidence.comparison import UNKNOWN, Fields
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
-from emea.method.competition import Competition, competing, things
+from emea.method.competition import Competition, against_none, competing, things
 from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
 from emea.method.mixture import LINKED, Estimate, Sample, estimate
@@ -67,7 +67,7 @@ def _grounds(
     """What the pairs were judged by, from the source to the target."""
     pairs, fields, thing = sample.pairs, sample.fields, np.empty(0, dtype=np.int64)
     if not any(sample.competition):  # and so never mirrored
-        thing = things(pairs, np.log(np.exp(found.odds.clip(-50, 30)).clip(1e-300)), sample.sizes)
+        thing = things(pairs, np.log(against_none(found.odds).clip(1e-300)), sample.sizes)
     if mirrored:
         pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1], fields.texts)
     by_field, steps = found.values.by_field, found.values.steps
@@ -238,7 +238,7 @@ def _absence(
     size, linked = sample.sizes[side], np.minimum(found.probability * limits[0], limits[1]) >= LINKED
     has_one = np.bincount(source[linked], minlength=size) > 0
     without = has_one[source] & ~linked
-    z = np.exp(found.odds.clip(-50, 30))
+    z = against_none(found.odds)
     total = sample.competition.totals(sample.pairs, z, sample.sizes)  # the targets' other sources stay
     left = sample.competition.totals(sample.pairs, np.where(without, z, 0.0), sample.sizes)
     sums = (total[0], left[1]) if side else (left[0], total[1])

@@ -12,7 +12,6 @@ from emea.settings import EMSettings
 
 # Shares of new labels below which the loop need not go on where links are judged at the end.
 FEW_NEW = 0.03
-AGREED = 0.5  # mean weight that labels of several loops exceed: no two of them compete
 SOME_NEW = 0.1  # if there are no more labels than before
 
 
@@ -37,19 +36,6 @@ def pseudo_labels(
         )
     rows = labels(refined, considered) if settings.labels == "best" else sample(refined, draw)
     return Links.build(pairs.source[rows], pairs.target[rows])
-
-
-def added_up(links: Links, targets: int) -> Links:
-    """Each pair once, with the sum of its weights; `targets` is how many there are."""
-    keys, pair = torch.unique(links.keys(targets), return_inverse=True)
-    weight = links.weight.new_zeros(len(keys)).index_add_(0, pair, links.weight)
-    return Links(keys // targets, keys % targets, weight)
-
-
-def agreed_on(found: Links, loops: int) -> Links:
-    """What so many loops agree on, given the sums of the weights of their labels."""
-    agreed = found[found.weight > AGREED * loops]
-    return Links(agreed.source, agreed.target, agreed.weight / loops)
 
 
 def without(links: Links, seeds: Links, alone: Links, wrong: Links, competition: Competition) -> Links:

@@ -19,10 +19,9 @@ from emea.kernels.segments import segment_best
 from emea.method.compatibility import labels
 from emea.method.competition import Competition
 from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
-from emea.method.labelling import added_up, agreed_on
 from emea.method.probability import Scale
 from emea.method.rulebook import Said
-from emea.settings import EMSettings, ProbabilitySettings, Settings
+from emea.settings import ProbabilitySettings, Settings
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,25 +191,9 @@ def grounds_of(last: Round, settings: Settings) -> Grounds:
     )
 
 
-def of_scouts(settings: Settings) -> Settings:
-    """The settings of each loop that goes ahead: with the default encoder, until there are hardly more labels."""
-    usual = EMSettings()
-    own = {"encoder": usual.encoder, "rounds": usual.rounds, "growth": usual.growth, "scouts": 0}
-    return settings.model_copy(update={"em": settings.em.model_copy(update=own)})
-
-
-def after_scout(last: Round, scouts: int) -> State:
-    """The start of the next loop, once one of those that go ahead has ended. They know nothing of each other; the loop
-    after all of them starts from what they agree on."""
-    done, state, targets = last.state.scouts + 1, last.state, last.believed.candidates.targets
-    found = added_up(state.scouted.to(state.labels.source.device) + state.labels, targets)
-    labels = agreed_on(found, scouts) if done == scouts else Links.empty()
-    start = replace(state, done=0, labels=labels, fold=0, trials=state.trials[:0], encoder={})
-    return replace(start, scouts=done, scouted=found)
-
-
 def self_taught(last: Round, prepared: Prepared, settings: Settings) -> float:
-    """The share of the last round's pairs that are labels of earlier ones, if these knew the seeds to calibrate by."""
+    """The labels that follow from the last round, as a share of these and of what is known; 0 unless they were found by
+    rounds that knew the seeds to calibrate by."""
     if not settings.probability.discount or last.number == 0 or settings.probability.fit_to != "seeds":
         return 0.0
     return len(last.state.labels) / max(1, len(last.state.labels) + len(prepared.known))

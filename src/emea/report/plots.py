@@ -49,13 +49,15 @@ def _confidence(run: FinishedRun) -> dict[str, Any]:
 
 
 def _rounds(run: FinishedRun) -> dict[str, Any]:
-    """How many pairs each round labelled, and how long it took."""
+    """How many pairs each round labelled, and how long it took; loops that went ahead are left out, as their rounds
+    have the same numbers."""
     if not run.rounds:
         raise InputError(f"{run.folder} keeps no record of rounds; expected rounds.jsonl")
+    main = [record for record in run.rounds if not record.get("scout")]
     x = {"field": "round", "type": "ordinal", "title": "round", "axis": {"labelAngle": 0}}
     shown = (("pseudo_labels", "pairs labelled"), ("seconds", "seconds"))
     return {
-        "data": {"values": run.rounds},
+        "data": {"values": main},
         "hconcat": [
             {
                 "width": 240,

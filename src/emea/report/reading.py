@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,12 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 
 
 def _read_rounds(folder: Path) -> list[dict[str, Any]]:
-    """What each round found and how long it took."""
-    found: dict[int, dict[str, Any]] = {}
-    for name in ("rounds.jsonl", "timings.jsonl"):
-        path = folder / name
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            record = json.loads(line)
-            found.setdefault(record["round"], {}).update(record)
-    return [found[number] for number in sorted(found)]
+    """What each round found and how long it took: a run adds one line to each file as a round ends. The number of a
+    round does not identify it: loops that go ahead count their own."""
+    found, times = _records(folder / "rounds.jsonl"), _records(folder / "timings.jsonl")
+    return [{**one, **time} for one, time in zip_longest(found, times, fillvalue=dict[str, Any]())]
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]

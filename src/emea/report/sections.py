@@ -132,7 +132,7 @@ def rounds(run: FinishedRun) -> Element:
         labelled, agreement = record.get("pseudo_labels"), record.get("agreement")
         rows.append(
             (
-                f"{record['round']}",
+                f"scout {record['scout']}, {record['round']}" if record.get("scout") else f"{record['round']}",
                 "–" if labelled is None else f"{labelled:,}",
                 f"{record['candidates']:,}" if "candidates" in record else "–",
                 "–" if agreement is None else _percent(agreement),

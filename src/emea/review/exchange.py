@@ -22,6 +22,7 @@ from emea.formats.sssom import SSSOM
 from emea.formats.table import write_columns
 from emea.review.decision import Decision, held_by_each
 from emea.review.decisions import Decisions
+from emea.runs.wording import counted
 from emea.verdicts import DATABASE, NO, NONE, UNSURE, VERDICTS, YES
 
 COLUMNS = ("source", "target", "decision", "who", "at", "comment", "confidence", "sampled")
@@ -117,12 +118,11 @@ def left_out(decisions: Decisions, folder: Path, *, exclusive: bool) -> list[str
             told.append(f"{path} is left out: {error}")
             continue
         if taken:
-            count = len({each.source for each in taken})
-            sources = f"{count:,} source{'s' * (count != 1)}"
+            sources = counted(len({each.source for each in taken}), "source")
             taking = f"take them in: emea decisions {folder} --import {path}"
             told.append(f"{path} holds decisions on {sources} that are not among these; {taking}")
         if found:
-            told.append(f"{path}: {len(found):,} conflict{'s' * (len(found) != 1)}, left to decide, such as {found[0]}")
+            told.append(f"{path}: {counted(len(found), 'conflict')}, left to decide, such as {found[0]}")
     return told
 
 

@@ -56,7 +56,7 @@ def _aligned(
             observers.round(last)
         if not last.final:
             del last  # frees memory before the next round
-    if observers.judging is not None and settings.judges and prepared.valued:
+    if observers.judging is not None and prepared.judged_by(settings):
         observers.judging()
     return em.conclude(last, prepared, settings)
 

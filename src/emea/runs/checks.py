@@ -16,7 +16,7 @@ from emea.data import Graph, Task
 from emea.errors import InputError
 from emea.evidence.prepared import Claims, Prepared, claims_of
 from emea.method.competition import Competition
-from emea.method.rounds import of_scouts
+from emea.method.scouts import of_scouts
 from emea.presets import PRESETS
 from emea.settings import EMEA, Settings
 

@@ -16,7 +16,7 @@ from emea.errors import NotEnoughMemoryError
 from emea.evidence.prepared import Prepared
 from emea.kernels.devices import free_memory
 from emea.kernels.nearest import multiplies_halves
-from emea.method.rounds import of_scouts
+from emea.method.scouts import of_scouts
 from emea.settings import Settings
 
 # Measured on zh_en and contea/fr_en (docs/log.md); an estimate that should be right within a third, and within a
@@ -106,7 +106,7 @@ def _seconds(prepared: Prepared, settings: Settings, features: int, fits: int, t
     seconds = fits * a_round
     if training:
         seconds += training / (matrix_rate(features, device) if rough else rate)
-    if settings.judges and prepared.valued:
+    if prepared.judged_by(settings):
         always, each = JUDGE_SECONDS
         seconds += always + each * (sources + targets)
     return seconds
@@ -116,7 +116,7 @@ def _rounds(prepared: Prepared, settings: Settings) -> int:
     """Rounds until there are hardly more labels: the more, the fewer pairs are known."""
     if settings.em.growth == 0:
         return settings.em.rounds
-    if settings.judges and prepared.valued:
+    if prepared.judged_by(settings):
         return min(settings.em.rounds, JUDGED_ROUNDS)
     graphs = prepared.graphs
     share = len(prepared.known) / max(1, min(len(graphs.source.entities), len(graphs.target.entities)))

@@ -131,11 +131,13 @@ def refuse_losing_decisions(folder: Path) -> None:
             raise InputError(f"{path} holds decisions that would be lost; move it away first, or give another --out")
 
 
-def rounds_done(folder: Path) -> int:
-    """How many rounds an interrupted run has completed. Read from the head of its checkpoint, without loading torch."""
+def rounds_done(folder: Path) -> tuple[int, int]:
+    """How many loops that go ahead an interrupted run has completed, and how many rounds of the loop that it is in.
+    Read from the head of its checkpoint, without loading torch."""
     try:
         with (folder / CHECKPOINT).open("rb") as file:
             (size,) = struct.unpack("<Q", file.read(8))  # of the head, as safetensors has it
-            return int(json.loads(json.loads(file.read(size))["__metadata__"]["record"])["done"])
+            record = json.loads(json.loads(file.read(size))["__metadata__"]["record"])
+            return int(record["scouts"]), int(record["done"])
     except (OSError, ValueError, KeyError, struct.error):
-        return 0  # none yet, or a checkpoint that --resume will complain about
+        return 0, 0  # none yet, or a checkpoint that --resume will complain about

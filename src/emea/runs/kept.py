@@ -81,7 +81,8 @@ class Kept:
         task, links = outcome.prepared.given, outcome.alignment
         pairs = zip(links.source.tolist(), links.target.tolist(), strict=True)
         confidence = dict(zip(pairs, links.confidence.double().tolist(), strict=True))
-        return cls(outcome.grounds, "", confidence, (_text(task.source.entities), _text(task.target.entities)))
+        names = _text(task.source.entities), _text(task.target.entities)
+        return cls(on_cpu(outcome.grounds), "", confidence, names)
 
     def release(self) -> None:
         """Give back the memory of what was read of the file, for who explains one link after the other."""
@@ -131,6 +132,25 @@ def keep(outcome: Outcome, folder: Path) -> None:
         tensors[f"names.{side}"] = _text(graph.entities)
     with writing(folder / GROUNDS) as file:
         write_tensors(file, tensors, {"about": json.dumps(about)})
+
+
+def on_cpu(grounds: Grounds) -> Grounds:
+    """The same grounds where what explains them is built, whatever device the loop ran on."""
+    return replace(
+        grounds,
+        proposed=_beliefs_on_cpu(grounds.proposed),
+        considered=_beliefs_on_cpu(grounds.considered),
+        asked=_beliefs_on_cpu(grounds.asked),
+        rules={name: (source.cpu(), target.cpu()) for name, (source, target) in grounds.rules.items()},
+    )
+
+
+def _beliefs_on_cpu(beliefs: Counterparts) -> Counterparts:
+    pairs = beliefs.candidates
+    columns = pairs.source.cpu(), pairs.target.cpu(), pairs.cosine.cpu()
+    densities = pairs.source_density.cpu(), pairs.target_density.cpu()
+    candidates = Candidates(*columns, pairs.sources, pairs.targets, *densities)
+    return Counterparts(candidates, *(getattr(beliefs, each).cpu() for each in BELIEFS))
 
 
 def _of_beliefs(name: str, beliefs: Counterparts) -> dict[str, Tensor | Column]:

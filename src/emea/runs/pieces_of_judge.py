@@ -19,7 +19,7 @@ from emea.method.support import Linked, Support
 from emea.runs.compared import TYPES, ComparedValues
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted, followed, readable
+from emea.runs.wording import counted, either, followed, readable
 from emea.settings import Settings
 
 VALUES, NEIGHBOURS, STRUCTURE = "values", "neighbours", "structure"
@@ -191,9 +191,9 @@ class JudgedPieces(Pieces):
             number, number_back = (back, relation) if mirrored else (relation, back)
             names = [self._relation(place, each) for place, each in enumerate((number, number_back))]
             labels = self.finder.label(0, one), self.finder.label(1, another)
-            same = labels[0] if labels[0] == labels[1] else f"{labels[0]} / {labels[1]}"
+            same = either(*labels)
             shown = [followed(name, back=turned) for name, turned in names]
-            both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
+            both = either(*shown)
             yield (
                 Part(
                     f"in both: {both} → {same} ({weight:.2f})",

@@ -20,7 +20,7 @@ from emea.method.grounds import Grounds
 from emea.rules.paris import PARIS
 from emea.runs.finding import Finder
 from emea.runs.pieces import Evidence, Pieces, scaled
-from emea.runs.wording import counted, followed
+from emea.runs.wording import counted, either, followed
 from emea.settings import Settings
 
 NEAREST = 30  # candidates of an entity that are compared with each other
@@ -194,9 +194,9 @@ class LoopPieces(Pieces):
         )
         ends = one.label(piece.source), other.label(piece.target)
         shown = [followed(relation, back=back), followed(target_relation, back=target_back)]
-        both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
+        both = either(*shown)
         values = one.is_value(piece.source)
-        same = ends[0] if ends[0] == ends[1] else f"{ends[0]} / {ends[1]}"
+        same = either(*ends)
         sure = "" if values and piece.belief >= 1 else f" ({piece.belief:.2f})"
         more = f", and by {counted(len(pieces) - 1, 'other pair')} of relations" if len(pieces) > 1 else ""
         return Part(
@@ -221,7 +221,7 @@ class LoopPieces(Pieces):
             )
         ]
         shown = [str(name).replace("#", "/").rpartition("/")[2] for name in names]
-        both = shown[0] if shown[0] == shown[1] else f"{shown[0]} / {shown[1]}"
+        both = either(*shown)
         return Part(
             f"{both} differ; such values usually agree ({piece.relations:.2f})",
             0.0,

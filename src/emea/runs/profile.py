@@ -80,7 +80,7 @@ def doubts(prepared: Prepared, settings: Settings, found: Offers) -> list[str]:
         if side.reached < HALF:
             lost = 1 - side.reached
             warnings.append(f"{lost:.0%} of the {name} graph's entities have no path to a seed or a shared value")
-    judged = settings.method == EMEA and settings.judges and prepared.valued  # confidence is estimated from the data
+    judged = settings.method == EMEA and prepared.judged_by(settings)  # confidence is estimated from the data
     if not (found.seeds or judged):
         warnings.append("there are no seeds, and links are not judged by values: confidence may be too high or too low")
     return [*warnings, *duplicates(prepared, settings), *prepared.faults]

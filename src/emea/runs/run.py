@@ -53,10 +53,7 @@ def run(
     clear(folder)
     if saved is None:
         Checkpoint.remove(folder)
-    write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
-    write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight])
-    if len(task.validation):
-        write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
+    write_given(task, settings, inputs, folder)
     keeper = _Keeper(folder, task, saved, observers or Observers())
     with opened(settings.engine.kind, settings.engine.gpus) as engine:
         outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
@@ -116,6 +113,14 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "absence": outcome.absence and asdict(outcome.absence),
         "doubt": doubt(outcome),
     }
+
+
+def write_given(task: Task, settings: Settings, inputs: Inputs, folder: Path) -> None:
+    """Write what a run is given: settings, seeds and validation pairs, none of which count when it is measured."""
+    write_text(folder / "settings.toml", tomli_w.dumps(_description(task, settings, inputs)))
+    write_columns(folder / "seeds.tsv", ("source", "target", "weight"), [*task.names(task.seeds), task.seeds.weight])
+    if len(task.validation):
+        write_columns(folder / "validation.tsv", ("source", "target"), [*task.names(task.validation)])
 
 
 def _description(task: Task, settings: Settings, inputs: Inputs) -> dict[str, Any]:

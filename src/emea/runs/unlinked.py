@@ -1,4 +1,4 @@
-"""The sources without a link: what each would most probably be linked to, and why it is not."""
+"""The entities without a link: what each would most probably be linked to, and, of sources, why it is not."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 import torch
 
 from emea.data import Counterparts, Graph
-from emea.evidence.descriptions import describe
+from emea.evidence.descriptions import linkable_of
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
 from emea.formats._writing import shown_labels
 from emea.kernels.limits import TIED_PROBABILITY
+from emea.method.competition import Competition
 from emea.method.rounds import Outcome
 
 HUNDREDTHS = pa.array([f"{number / 100:.2f}".removeprefix("0") for number in range(101)], pa.large_string())
@@ -107,7 +108,7 @@ def _open(outcome: Outcome, side: int) -> np.ndarray:
     task, column = prepared.given, ("source", "target")[side]
     graph = (task.source, task.target)[side]
     if outcome.absence is not None:  # judged by values
-        found = describe(graph, prepared.values[side], evidence).linkable.copy()
+        found, _ = linkable_of(graph, prepared.values[side], evidence)
     else:
         found = graph.linkable.numpy() & (evidence.anonymous | ~unnamed(graph))
     alone = getattr(task.unmatched, column)
@@ -121,6 +122,7 @@ class _Reasons:
 
     def __init__(self, outcome: Outcome, beliefs: Counterparts) -> None:
         self.task, self.settings = outcome.prepared.given, outcome.settings.matching
+        self.competition = Competition.of(self.settings)
         self.baseline = outcome.settings.method if outcome.last is None else None
         self.valued = self.baseline is None and outcome.settings.evidence.counts_values
         links, pairs = outcome.alignment, beliefs.candidates
@@ -136,6 +138,7 @@ class _Reasons:
         self.partner[target], self.sure[target] = source, links.confidence.double().cpu().numpy()
         linked = np.flatnonzero(self.partner[self.target] == self.source)
         self.linked = self.raw[linked].astype(np.float64), self.sure[self.target[linked]]
+        self.taken = (self.partner >= 0) & self.competition.target  # no other source can have them
         self.excluded = np.full(pairs.sources, -1)  # a target that each source must not be linked to, or −1
         wrong = self.task.exclusions
         self.excluded[wrong.source.cpu().numpy()] = wrong.target.cpu().numpy()
@@ -152,7 +155,7 @@ class _Reasons:
         cases: list[Case] = [
             (row < 0, ["no candidate"]),
             *self._without(source, target, probability, taken, rivalry),
-            (self.partner[target] >= 0, taken),
+            (self.taken[target], taken),
             *rivalry,
         ]
         least, name = self.settings.minimum, "probability" if self.baseline else "confidence"
@@ -173,7 +176,7 @@ class _Reasons:
         shares = [NONE, _shown(none), " for none, ", _shown(probability), " for the candidate"]
         return [
             (likelier & (excluded >= 0), ["its link to ", _called(self.task.target, excluded), " is excluded"]),
-            (likelier & (self.partner[target] >= 0), [NONE, "the nearest candidate is ", *taken]),
+            (likelier & self.taken[target], [NONE, "the nearest candidate is ", *taken]),
             (likelier & ~close, [f"{NONE}every candidate is below {_short(NEGLIGIBLE)}"]),
             *((likelier & holds, [*shares, "; ", *said]) for holds, said in rivalry),
             (likelier, shares),
@@ -190,8 +193,9 @@ class _Reasons:
         return pc.if_else(pa.array(is_twin), hint, "")
 
     def _by_method(self, source: np.ndarray, target: np.ndarray, row: np.ndarray, twins: pa.Array) -> list[Case]:
-        """Why pairs are not mutually best, where that is required."""
-        if self.settings.method != "mutual":
+        """Why pairs are not the best of those that they compete with, where that is required."""
+        source_once, target_once = self.competition
+        if self.settings.method != "mutual" and source_once and target_once:
             return []
         pairs = self.beliefs.candidates
         ours, theirs = _touching(self.source, source, pairs.sources), _touching(self.target, target, pairs.targets)
@@ -208,9 +212,9 @@ class _Reasons:
         rival = at_rows(self.source[theirs], rivals[target])
         worse = at_rows(self.backward, row) < tops[1][target]
         return [
-            (ties[0][source], ["another candidate is as probable"]),
-            (worse, ["the candidate fits ", _called(self.task.source, rival), " better", twins]),
-            (ties[1][target], ["the candidate fits another source as well", twins]),
+            (ties[0][source] & source_once, ["another candidate is as probable"]),
+            (worse & target_once, ["the candidate fits ", _called(self.task.source, rival), " better", twins]),
+            (ties[1][target] & target_once, ["the candidate fits another source as well", twins]),
         ]
 
 

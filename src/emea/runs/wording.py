@@ -100,6 +100,15 @@ def both_called(prepared: Prepared, languages: Sequence[str]) -> tuple[Called, C
     )
 
 
+def languages_of(text: str | None) -> list[str]:
+    """Languages given by commas, the best first.
+
+    >>> languages_of("de, EN,"), languages_of(None)
+    (['de', 'en'], [])
+    """
+    return [each.strip().lower() for each in (text or "").split(",") if each.strip()]
+
+
 def usual_languages() -> tuple[str, ...]:
     """The system's language, then English."""
     own = (locale.getlocale()[0] or "en").partition("_")[0].lower()
@@ -129,6 +138,15 @@ def counted(number: int, noun: str) -> str:
     """
     several = (f"{word[:-1]}ies" if word.endswith("ty") else f"{word}s" for word in noun.split(" or "))
     return f"{number:,} {noun if number == 1 else ' or '.join(several)}"
+
+
+def either(one: str, other: str) -> str:
+    """What something is called in both graphs.
+
+    >>> either("capital", "capital"), either("capital", "chef-lieu")
+    ('capital', 'capital / chef-lieu')
+    """
+    return one if one == other else f"{one} / {other}"
 
 
 def dates_compared(first: str, second: str, similarity: float) -> str | None:
@@ -163,7 +181,7 @@ class Compared:
     @property
     def text(self) -> str:
         """In words."""
-        both = self.attributes[0] if self.attributes[0] == self.attributes[1] else " / ".join(self.attributes)
+        both = either(*self.attributes)
         if self.values[0] == self.values[1]:
             return f"{both}: “{self.values[0]}” in both"
         return f"{both}: “{self.values[0]}” and “{self.values[1]}”, {self.dates or f'alike {self.similarity:.2f}'}"

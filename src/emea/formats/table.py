@@ -20,7 +20,7 @@ from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
 from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
-from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
+from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._skipped import Skipped
 from emea.formats._text import encoding_notes, text_lines
@@ -46,7 +46,6 @@ ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by
     TRIPLE_HEADER: TRIPLE_NAMES,
     PAIR_HEADER: PAIR_NAMES,
 }
-TRUTH = {"true": True, "1": True, "not": True, "false": False, "0": False, "": False}
 OTHERWISE = "if that is not so, give --table"
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
@@ -128,9 +127,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         for number, row in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
             source, target, weight, said, _, decision = row
             where = f"{path}, line {number}"
-            if said.strip().lower() not in TRUTH:
-                raise InputError(f"{where}: found '{said}' in the column excluded, expected true or false")
-            excluded = TRUTH[said.strip().lower()]
+            excluded = checked_exclusion(said, where)
             if decision == NO_COLUMN:
                 columns.add(source, target, checked_weight(weight, where), excluded=excluded, line=number)
             else:

@@ -1,6 +1,7 @@
 """Why sources have no link, from beliefs that are made up."""
 
 import re
+import warnings
 from dataclasses import replace
 from typing import cast
 
@@ -10,8 +11,10 @@ import torch
 
 from emea.cli._show import shown_decisions
 from emea.cli._show_outcome import shown_absence
+from emea.contracts import PLAIN
 from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.evidence.prepared import Anchors, Prepared
+from emea.formats._wide import rows_graph
 from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
@@ -176,6 +179,17 @@ def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
     anonymous = found.settings.evidence.model_copy(update={"anonymous": True})
     settings = found.settings.model_copy(update={"evidence": anonymous})
     assert set(reasons(replace(found, settings=settings))) == {"_:x", "a", "http://www.w3.org/x"}
+
+
+def test_tables_that_are_types_of_rows_are_not_listed() -> None:
+    column = pa.table({"id": ["1", "2"], "name": ["x", "y"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = rows_graph({"a": column, "b": column}, "folder", PLAIN)
+    assert {"a", "b"} < set(source.entities.to_pylist())
+    assert set(reasons(outcome([(1, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty())))) == {
+        f"{table}/{row}" for table in "ab" for row in (1, 2)
+    }
 
 
 def links(source: list[int], target: list[int]) -> Links:

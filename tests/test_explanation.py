@@ -9,6 +9,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -32,6 +33,7 @@ from emea.runs.mapped import Mapped, write_tensors
 from emea.runs.pieces_of_judge import JudgedPieces
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
+from emea.runs.tables import read_whole
 from emea.settings import load
 from small_world import read_small_world, write_small_world
 from test_run import QUICK, SMALL, command, table
@@ -451,11 +453,27 @@ def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -
     check(found)
 
 
+def test_the_candidate_that_is_told_is_the_one_that_is_listed(
+    folder: Path, explainer: Explainer, structural: emea.Result
+) -> None:
+    for name, column in (("unlinked", "source"), ("unlinked.targets", "target")):
+        names = {column: pa.large_string(), "candidate": pa.large_string()}
+        rows = read_whole(folder / f"{name}.tsv", names).to_pylist()
+        assert rows
+        for row in rows:
+            found = explainer.explain(row[column])
+            assert {found.source, found.target} >= {row[column]} | ({row["candidate"]} - {""})
+    told = Explainer.of(structural.outcome)
+    for row in structural.unlinked().to_pylist()[:20]:
+        assert told.explain(row["source"]).target == row["candidate"]
+
+
 def test_an_entity_without_candidate_is_told_to_have_none(
     structural: emea.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explained, task = Explainer.of(structural.outcome), structural.task
     monkeypatch.setattr(explained, "_ranked", lambda *_, **__: [])
+    monkeypatch.setattr(explained, "closest", lambda *_: None)
     for graph, taken in zip((task.source, task.target), explained._counterparts, strict=True):
         alone = next(name for number, name in enumerate(graph.entities.to_pylist()) if number not in taken)
         found = explained.explain(alone)

@@ -401,6 +401,21 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
     with pytest.raises(InputError, match="the target graph has no 'UNITED'; did you mean 'United") as refused:
         explainer.explain("Schweiz", "UNITED")
     assert 2 < str(refused.value).count("'") / 2 <= 6
+    swapped = r"the target graph has no 'Schweiz'; it is in the source graph: are the two swapped\?"
+    with pytest.raises(InputError, match=swapped):
+        explainer.explain("Switzerland", "Schweiz")
+
+
+def test_what_only_shares_its_namespace_is_not_meant(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = pa.array([f"http://x.org/food/c_{number}" for number in range(9)], pa.large_string())
+    monkeypatch.setattr(explainer.finder, "names", (names, names))
+    monkeypatch.setattr(explainer.finder, "prepared", None)
+    with pytest.raises(InputError, match=r"neither graph has 'Foo'$"):
+        explainer.finder.pair("Foo", None)
+    with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):
+        explainer.finder.pair("food/c_", None)
+    with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):
+        explainer.finder.pair("C_", None)
 
 
 @pytest.mark.parametrize(

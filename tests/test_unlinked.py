@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -19,7 +20,7 @@ from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
 from emea.runs.promise import doubt
-from emea.runs.unlinked import unlinked
+from emea.runs.unlinked import _rounded, unlinked
 from emea.settings import Settings
 
 Belief = tuple[int, int, float, float]  # source, target, p(target | source), p(source | target)
@@ -113,6 +114,17 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
         "a05": f"{no}.60 for none, .20 for the candidate; another candidate is as probable",
         "a06": "its link to B 4 is excluded",
     }
+
+
+def test_shares_are_rounded_and_none_is_certain() -> None:
+    """Where confidence is compared with a bound it is cut off: .499 is below .50."""
+    beliefs = [(0, 0, 0.0288, 0.0288), (1, 1, 0.375, 0.375), (2, 2, 0.011, 0.011)]
+    told = reasons(outcome(beliefs, Task(graph("a", 3), graph("b", 3), Links.empty())))
+    no = "no counterpart found:"
+    shares = {"a00": (".97", ".03"), "a01": (".62", ".38"), "a02": (".99", ".01")}
+    expected = {name: f"{no} {none} for none, {own} for the candidate" for name, (none, own) in shares.items()}
+    assert told == expected
+    assert _rounded(np.array([0.997, 1.0, 0.004])).to_pylist() == [".99", ".99", ".00"]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ UNNAMED = rf"^_:|^{W3C}|[/#]genid[-/]?\w*$"
 
 def unnamed(graph: Graph) -> np.ndarray:
     """Which entities are blank nodes, terms of W3C vocabularies or tables, [entities] bool."""
-    found: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
-    return found | row_types(graph)
+    by_name = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
+    found: np.ndarray = by_name | row_types(graph)
+    return found
 
 
 def row_types(graph: Graph) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -36,6 +37,7 @@ from emea.runs.mapped import Mapped, write_tensors
 from emea.runs.pieces_of_judge import JudgedPieces
 from emea.runs.pieces_of_loop import strongest
 from emea.runs.recomputed import Recomputed, Triple
+from emea.runs.tables import read_whole
 from emea.settings import load
 from small_world import read_small_world, write_small_world
 from test_run import QUICK, SMALL, command, table
@@ -406,6 +408,21 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
     with pytest.raises(InputError, match="the target graph has no 'UNITED'; did you mean 'United") as refused:
         explainer.explain("Schweiz", "UNITED")
     assert 2 < str(refused.value).count("'") / 2 <= 6
+    swapped = r"the target graph has no 'Schweiz'; it is in the source graph: are the two swapped\?"
+    with pytest.raises(InputError, match=swapped):
+        explainer.explain("Switzerland", "Schweiz")
+
+
+def test_what_only_shares_its_namespace_is_not_meant(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = pa.array([f"http://x.org/food/c_{number}" for number in range(9)], pa.large_string())
+    monkeypatch.setattr(explainer.finder, "names", (names, names))
+    monkeypatch.setattr(explainer.finder, "prepared", None)
+    with pytest.raises(InputError, match=r"neither graph has 'Foo'$"):
+        explainer.finder.pair("Foo", None)
+    with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):
+        explainer.finder.pair("food/c_", None)
+    with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):
+        explainer.finder.pair("C_", None)
 
 
 @pytest.mark.parametrize(
@@ -488,11 +505,27 @@ def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -
     check(found)
 
 
+def test_the_candidate_that_is_told_is_the_one_that_is_listed(
+    folder: Path, explainer: Explainer, structural: emea.Result
+) -> None:
+    for name, column in (("unlinked", "source"), ("unlinked.targets", "target")):
+        names = {column: pa.large_string(), "candidate": pa.large_string()}
+        rows = read_whole(folder / f"{name}.tsv", names).to_pylist()
+        assert rows
+        for row in rows:
+            found = explainer.explain(row[column])
+            assert {found.source, found.target} >= {row[column]} | ({row["candidate"]} - {""})
+    told = Explainer.of(structural.outcome)
+    for row in structural.unlinked().to_pylist()[:20]:
+        assert told.explain(row["source"]).target == row["candidate"]
+
+
 def test_an_entity_without_candidate_is_told_to_have_none(
     structural: emea.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explained, task = Explainer.of(structural.outcome), structural.task
     monkeypatch.setattr(explained, "_ranked", lambda *_, **__: [])
+    monkeypatch.setattr(explained, "closest", lambda *_: None)
     for graph, taken in zip((task.source, task.target), explained._counterparts, strict=True):
         alone = next(name for number, name in enumerate(graph.entities.to_pylist()) if number not in taken)
         found = explained.explain(alone)

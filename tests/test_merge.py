@@ -212,9 +212,11 @@ def test_a_table_names_what_rows_refer_to(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("id,name,country\n1,Berlin,Deutschland\n")
     run = finished_run(tmp_path, [("cities/b", "1", 0.9)], source=str(tmp_path / "a"), target=str(tmp_path / "b.csv"))
     merge(run, tmp_path / "table.csv")
-    header, first, *_ = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
+    header, first, *others = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))
     found = dict(zip(header, first, strict=True))
     assert (found["source_country"], found["target_country"]) == ("Germany", "Deutschland")
+    assert found["source_type"] == "cities"
+    assert [row[0] for row in others] == ["cities/p", "countries/de", "countries/fr"], "tables have no rows themselves"
 
 
 @pytest.mark.parametrize("name", ["_:x", "<http://a/.well-known/genid/x>"])

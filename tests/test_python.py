@@ -375,6 +375,7 @@ def mistakes() -> dict[str, tuple[Callable[[], Any], str]]:
         "weight of a seed": (lambda: emea.read(OURS, THEIRS, pair), "found the weight '3'"),
         "reference of nothing": (lambda: emea.read_reference([], OURS), "expected a task"),  # type: ignore[arg-type]
         "decisions of nothing": (lambda: emea.read_decisions("x.tsv", OURS), "expected a task"),  # type: ignore[arg-type]
+        "empty reference": (lambda: emea.read_reference([], task), "reference holds no pairs; expected at least one"),
         "evaluated task": (lambda: emea.evaluate(task, example[1]), "expected the result of emea.align"),  # type: ignore[arg-type]
         "unknown preset": (lambda: emea.link(OURS, THEIRS, preset="quick"), "unknown preset 'quick'"),
         "list as preset": (lambda: emea.link(OURS, THEIRS, preset=["x"]), "found preset=a list"),  # type: ignore[arg-type]

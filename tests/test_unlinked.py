@@ -1,22 +1,26 @@
 """Why sources have no link, from beliefs that are made up."""
 
 import re
+import warnings
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 
 from emea.cli._show import shown_decisions
 from emea.cli._show_outcome import shown_absence
+from emea.contracts import PLAIN
 from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
 from emea.evidence.prepared import Anchors, Prepared
+from emea.formats._wide import rows_graph
 from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
 from emea.runs.promise import doubt
-from emea.runs.unlinked import unlinked
+from emea.runs.unlinked import _rounded, unlinked
 from emea.settings import Settings
 
 Belief = tuple[int, int, float, float]  # source, target, p(target | source), p(source | target)
@@ -112,6 +116,17 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
     }
 
 
+def test_shares_are_rounded_and_none_is_certain() -> None:
+    """Where confidence is compared with a bound it is cut off: .499 is below .50."""
+    beliefs = [(0, 0, 0.0288, 0.0288), (1, 1, 0.375, 0.375), (2, 2, 0.011, 0.011)]
+    told = reasons(outcome(beliefs, Task(graph("a", 3), graph("b", 3), Links.empty())))
+    no = "no counterpart found:"
+    shares = {"a00": (".97", ".03"), "a01": (".62", ".38"), "a02": (".99", ".01")}
+    expected = {name: f"{no} {none} for none, {own} for the candidate" for name, (none, own) in shares.items()}
+    assert told == expected
+    assert _rounded(np.array([0.997, 1.0, 0.004])).to_pylist() == [".99", ".99", ".00"]
+
+
 @pytest.mark.parametrize(
     ("cardinality", "hint"), [("one-to-one", f"; {TWINS}"), ("one-to-many", f"; {TWINS}".replace("-one", "-many"))]
 )
@@ -204,6 +219,17 @@ def test_blank_nodes_are_not_listed_unless_they_may_be_linked() -> None:
     anonymous = found.settings.evidence.model_copy(update={"anonymous": True})
     settings = found.settings.model_copy(update={"evidence": anonymous})
     assert set(reasons(replace(found, settings=settings))) == {"_:x", "a", "http://www.w3.org/x"}
+
+
+def test_tables_that_are_types_of_rows_are_not_listed() -> None:
+    column = pa.table({"id": ["1", "2"], "name": ["x", "y"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = rows_graph({"a": column, "b": column}, "folder", PLAIN)
+    assert {"a", "b"} < set(source.entities.to_pylist())
+    assert set(reasons(outcome([(1, 0, 0.1, 0.1)], Task(source, graph("b", 1), Links.empty())))) == {
+        f"{table}/{row}" for table in "ab" for row in (1, 2)
+    }
 
 
 def links(source: list[int], target: list[int]) -> Links:

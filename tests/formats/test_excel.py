@@ -13,7 +13,8 @@ from openpyxl import Workbook
 from small_graphs import literal_names, triple_names
 
 from emea.errors import InputError, SettingsError
-from emea.formats import _files, read_graph
+from emea.formats import _files, read_graph, read_pair_names
+from emea.formats.excel import Excel
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -122,3 +123,43 @@ def test_without_the_package_the_sentence_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(SettingsError, match=r"a\.xlsx needs openpyxl to be read: pip install 'emea\[excel\]'$"):
         read_graph(path)
+
+
+def test_seeds_and_decisions_are_the_rows_of_the_first_sheet(tmp_path: Path) -> None:
+    path = workbook(
+        tmp_path / "seeds.xlsx",
+        {"seeds": [["My seeds"], [], ["Source", "Target", "weight"], [100, "é", 0.5], [], [101.0, "f"]], "other": []},
+    )
+    pairs = read_pair_names(path)
+    assert pairs["source"].to_pylist() == ["100", "101"]
+    assert pairs["target"].to_pylist() == ["é", "f"]
+    assert pairs["weight"].to_pylist() == [0.5, 1.0]
+    assert pairs["line"].to_pylist() == [4, 6]
+    rows = [["a", True, "x", 0.2], ["b", "no", "y", 0.9], ["c", None, "z", 0.5], ["d", "none", None, 0.1]]
+    path = workbook(tmp_path / "decided.xlsx", {"s": [["source", "decision", "target", "confidence"], *rows]})
+    pairs = read_pair_names(path)
+    assert pairs.select(["source", "target", "excluded"]).to_pylist() == [
+        {"source": "a", "target": "x", "excluded": False},
+        {"source": "b", "target": "y", "excluded": True},
+        {"source": "d", "target": "", "excluded": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([["from here", "target"], ["a", "b"]], r"columns from here, target, expected exactly one named source$"),
+        ([], r"found the columns none, expected exactly one named source$"),
+        ([["source", "target", "weight"], ["a", "b", 7]], r"row 2: found the weight '7', expected a number"),
+        (
+            [["source", "target", "decision"], ["a", "b", "ja"]],
+            r"row 2: found 'ja' in the column decision, expected yes",
+        ),
+        ([["source", "target", "excluded"], ["a", "b", "x"]], r"row 2: found 'x' in the column excluded"),
+    ],
+)
+def test_bad_sheets_of_pairs_are_refused(tmp_path: Path, rows: Sequence[Sequence[object]], message: str) -> None:
+    path = workbook(tmp_path / "seeds.xlsx", {"seeds": rows})
+    with pytest.raises(InputError, match=message):
+        read_pair_names(path)
+    assert Excel().holds_pairs(path) == bool(rows and rows[0][0] == "source")

@@ -9,7 +9,8 @@ import torch
 from small_graphs import graph_of
 
 from emea.data import LITERAL_SCHEMA, Graph
-from emea.formats._labels import LABELS, LAST_PARTS, labelled, labels, types
+from emea.formats._labels import labelled, labels, types
+from emea.formats._namings import LABELS, LAST_PARTS
 
 RDFS, SKOS, SCHEMA, _, FOAF, DC, _ = LABELS
 Literal = tuple[str, str, str, str]  # entity, attribute, value, language
@@ -59,10 +60,8 @@ def test_the_best_label(literals: list[tuple[str, str, str]], label: str | None)
         "companyName",
         "http://ex.org/company-name",
         "Company name",
-        "Bezeichnung",
         "kurzbezeichnung",
         "会社名",
-        "libellé",
         "公司_名称",
     ],
 )
@@ -76,6 +75,37 @@ def test_attributes_that_end_like_a_name(called: str) -> None:
     assert labels(described("abcde", *rows)).to_pylist() == names
     also = described("abcde", *rows, ("b", "label", "Smith & Co", ""))
     assert labels(also).to_pylist() == [None, "Smith & Co", None, None, None], "what is called a label is one"
+
+
+@pytest.mark.parametrize("called", ["Bezeichnung", "libellé", "titel", "Titre", "nombre", "título", "naam", "ex:nome"])
+def test_words_of_other_languages_count_as_english_ones_do(called: str) -> None:
+    """Also where values have digits, and beside a column that is called a label."""
+    wares = ["HP UX3914 Notebook 8GB", "Kopfhörer WM-350", "Canon 24-70"]
+    rows = [(e, a, value, "") for e, value in zip("abc", wares, strict=True) for a in (called, "sku")]
+    assert labels(described("abc", *rows)).to_pylist() == wares
+    assert labels(described("abc", *rows, ("b", "label", "WM", ""))).to_pylist() == [wares[0], "WM", wares[2]]
+    counts = [(e, called, str(number), "") for number, e in enumerate("abcdef")]
+    assert labels(described("abcdef", *counts)).to_pylist() == [None] * 6, "nombre is a number in French"
+
+
+def test_each_table_has_a_label_of_its_own() -> None:
+    """As in a workbook of companies and of contacts, whose names come in parts."""
+    firms = {f"c{number}": f"{letter * 3} Ltd" for number, letter in enumerate("abcdefgh")}
+    people = {f"p{number}": (first, "shaw") for number, first in enumerate(("ann", "bea", "cy", "dee", "eli", "fay"))}
+    names = [*firms, *people, "companies", "contacts"]
+    cells = [(each, "Company name", firm) for each, firm in firms.items()]
+    cells += [(each, "First name", first) for each, (first, _) in people.items()]
+    cells += [(each, "Surname", last) for each, (_, last) in people.items()]
+    cells += [(each, "Company name", "Elsewhere") for each in people]
+    attributes = ["Company name", "First name", "Surname"]
+    rows = [(names.index(each), attributes.index(a), value, "", "") for each, a, value in cells]
+    types = [[number, 0, len(names) - (2 if name in firms else 1)] for number, name in enumerate(names[:-2])]
+    literals = pa.table([list(column) for column in zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
+    graph = Graph.build(names, ["type"], torch.tensor(types), attributes=attributes, literals=literals)
+    found = dict(zip(graph.entities.to_pylist(), labels(graph).to_pylist(), strict=True))
+    expected = {each: f"{first} {last}" for each, (first, last) in people.items()}
+    assert found == firms | expected | {"companies": None, "contacts": None}
+    assert [graph.entities[int(row)].as_py() for row in labelled(graph, "CCC Ltd")] == ["c2"]
 
 
 def test_names_may_recur_where_they_are_called_so() -> None:

@@ -17,7 +17,8 @@ from small_graphs import aligned, literal_names, triple_names
 
 from emea.data import Alignment, Links, Task
 from emea.errors import InputError
-from emea.formats import read_pair_names
+from emea.formats import _text, read_pair_names
+from emea.formats._folder import Folder
 from emea.formats.parquet import Parquet
 from emea.formats.table import Table, write_columns
 
@@ -113,11 +114,66 @@ def test_bad_tables_are_refused(tmp_path: Path, name: str, text: str, message: s
     assert name in str(caught.value)
 
 
-def test_other_encodings_are_refused_with_the_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("a\tb\té\n".encode() + b"a\tb\t\xe9\n", "line 2: found byte 0xe9, expected text in UTF-8; save it so"),
+        (b"a\tb\t\xe9\n" + "a\tb\té\n".encode(), "line 1: found byte 0xe9, expected text in UTF-8; save it so"),
+        (b"a\tb\t\xe9\na\tb\t\x03\n", "line 1: found byte 0xe9; this is not text"),
+        (b"a\tb\t\xe9\x81\n", "line 1: found byte 0xe9; this is not text"),  # undefined in Windows-1252
+        (b"a\tb\t\x00\xc3\xa9\xff\n", "line 1: found byte 0xff; this is not text"),
+        ("a\tb\té\n".encode("utf-16")[:-1], "line 1: found broken UTF-16; save it as UTF-8"),
+        (b"PK\x03\x04\x14\x00", "this is an Excel or zip file: call it .xlsx"),
+    ],
+)
+def test_what_is_no_text_or_in_several_encodings_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
     path = tmp_path / "graph.tsv"
-    path.write_bytes("a\tb\tc\na\tb\té\n".encode("latin-1"))
-    with pytest.raises(InputError, match="line 2: found byte 0xe9, expected text in UTF-8"):
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
         Table().read_graph(path)
+
+
+@pytest.mark.parametrize("name", ["firms.csv", "firms.tsv", "firms.csv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be-sig", "cp1252"])
+def test_tables_are_read_in_the_encodings_of_spreadsheets(tmp_path: Path, name: str, encoding: str) -> None:
+    separator = "\t" if ".tsv" in name else ";"
+    rows = [["id", "Straße"], *([str(number), "Müller – 5 €"] for number in range(9))]
+    text = "".join(f"{separator.join(row)}\r\n" for row in rows)
+    data = b"\xfe\xff" + text.encode("utf-16-be") if encoding == "utf-16-be-sig" else text.encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    graph = Table().read_graph(path)
+    assert graph.attributes.to_pylist() == ["Straße"]
+    assert set(graph.literals["value"].to_pylist()) == {"Müller – 5 €"}
+    note = f"{path} is not UTF-8: read as Windows-1252; if names look wrong, save it as UTF-8"
+    assert (note in graph.notes) == (encoding == "cp1252")
+
+
+def test_a_folder_says_which_of_its_tables_are_not_utf_8(tmp_path: Path) -> None:
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_bytes("id,name\n1,Zoë\n2,Zoë\n".encode("cp1252" if name == "two.csv" else "utf-8"))
+    assert sum("read as Windows-1252" in note for note in Folder().read_graph(tmp_path).notes) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_pairs_are_read_in_the_encodings_of_spreadsheets(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "seeds.txt"
+    path.write_bytes("source\ttarget\tdecision\nä\tß\tyes\nö\tü\tno\n".encode(encoding))
+    pairs = Table().read_pairs(path)
+    assert pairs["source"].to_pylist() == ["ä", "ö"]
+    assert pairs["excluded"].to_pylist() == [False, True]
+
+
+def test_a_character_of_several_bytes_is_seen_where_blocks_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_text, "BLOCK", 4)
+    path = tmp_path / "table.csv"
+    for before in range(4):
+        path.write_bytes(b"a" * before + "€".encode() + b"\xe9")
+        assert _text.encoding_of(path) == _text.UTF_8
+        path.write_bytes(b"a" * before + b"\xe9" + b"a" * before + b"\x80")
+        assert _text.encoding_of(path) == _text.WINDOWS
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_column_of_few_values_is_said_not_to_identify_rows(tmp_path: Path) -> 
         ("id,name,x,y\n1,a,b,c\n2,a\n", "line 3: found 2 columns, expected 4 as in the header"),
         ("id\n1\n", "found 1 column, expected several separated by commas"),
         ("source,target\na,b\n", "holds pairs; expected a graph"),
-        ("id,name,x,y\n", "is empty; expected at least one"),
+        ("id,name,x,y\n", "has a header and no rows; expected at least one"),
     ],
 )
 def test_bad_tables_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -8,10 +8,24 @@ import pyarrow.compute as pc
 from emea.data import Graph
 
 W3C = "http://www.w3.org/"
+TYPE = f"{W3C}1999/02/22-rdf-syntax-ns#type"
 UNNAMED = rf"^_:|^{W3C}|[/#]genid[-/]?\w*$"
 
 
 def unnamed(graph: Graph) -> np.ndarray:
-    """Which entities are blank nodes or terms of W3C vocabularies, [entities] bool."""
-    found: np.ndarray = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
+    """Which entities are blank nodes, terms of W3C vocabularies or tables, [entities] bool."""
+    by_name = pc.match_substring_regex(graph.entities, UNNAMED).to_numpy(zero_copy_only=False)
+    found: np.ndarray = by_name | row_types(graph)
+    return found
+
+
+def row_types(graph: Graph) -> np.ndarray:
+    """Which entities stand for a table and are nothing but the type of its rows, [entities] bool."""
+    found = np.zeros(len(graph.entities), dtype=bool)
+    if graph.columns:
+        head, relation, tail = graph.triples.numpy().T
+        typing = relation == pc.index(graph.relations, TYPE).as_py()
+        found[tail[typing]] = True
+        for others in (head, tail[~typing], graph.literals["entity"].to_numpy()):
+            found[others] = False
     return found

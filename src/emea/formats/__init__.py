@@ -68,7 +68,8 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
     if not isinstance(found, Graph):
         raise PluginError(f"format {type(source).__name__} returned {type(found).__name__}, expected a Graph")
     if not len(found.entities):
-        raise InputError(f"{shown} is empty; expected at least one triple, or a row below a header")
+        what = "has a header and no rows" if found.columns else "is empty"
+        raise InputError(f"{shown} {what}; expected at least one triple, or a row below a header")
     return select(found, reading, shown)
 
 
@@ -279,8 +280,10 @@ def read_benchmark(
 def read_reference(pairs: Any, task: Task) -> Reference:
     """True links, sealed: for evaluation only. They are a file of pairs, a list of them, or a table with the columns
     source and target."""
-    task = require_task(task)
-    return Reference(to_links(*_pairs(pairs, "reference"), task.source, task.target, MANY_TO_MANY))
+    task, (names, path) = require_task(task), _pairs(pairs, "reference")
+    if not names.num_rows:
+        raise InputError(f"{path} holds no pairs; expected at least one to compare with")
+    return Reference(to_links(names, path, task.source, task.target, MANY_TO_MANY))
 
 
 def _pairs(given: Any, name: str) -> tuple[pa.Table, str | Path]:

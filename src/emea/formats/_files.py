@@ -146,7 +146,7 @@ def line_blocks(path: Path, file: io.BufferedIOBase) -> Iterator[bytes]:
             rest = [begun] if begun else []
         else:
             rest.append(block)
-            _check_length(path, len(rest) * BLOCK)
+            check_length(path, len(rest) * BLOCK)
     if rest:
         yield b"".join(rest)
 
@@ -154,16 +154,17 @@ def line_blocks(path: Path, file: io.BufferedIOBase) -> Iterator[bytes]:
 def decoded_lines(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[str]:
     """The lines of a UTF-8 file, with line endings."""
     with open_bytes(path, torn) as file:
-        yield from decoded(path, _lines(path, file))
+        yield from decoded(path, byte_lines(path, file))
 
 
-def _lines(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+def byte_lines(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+    """The lines of a file, with line endings."""
     while line := file.readline(LONGEST_LINE + 1):
-        _check_length(path, len(line))
+        check_length(path, len(line))
         yield line
 
 
-def _check_length(path: Path, length: int) -> None:
+def check_length(path: Path, length: int) -> None:
     """Refuse a line that would fill memory."""
     if length > LONGEST_LINE:
         raise InputError(f"{path}: found a line of more than {LONGEST_LINE:,} bytes, expected shorter ones")

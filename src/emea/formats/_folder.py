@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,18 +32,14 @@ class Folder(TableReader):
         """The tables in all files of a folder."""
         if all((path / name).exists() for name in OF_A_RUN):
             raise InputError(f"{path} is the folder of a run; expected a graph: a file, or a folder of tables")
-        readers = [*every_format()][::-1]  # built-in ones come last, and win
-        known = {ending: each for each in readers if isinstance(each, TableReader) for ending in each.suffixes}
         found: dict[str, pa.Table] = {}
-        del known[DESCRIBING]
-        files = (each for each in path.iterdir() if each.is_file() and not each.name.startswith(PASSING))
-        for file in sorted(each for each in files if suffix(each) in known):
-            for name, table in known[suffix(file)].read_tables(file).items():
+        for file, reader in _files(path):
+            for name, table in reader.read_tables(file).items():
                 if name in found:
                     raise InputError(f"{path}: found two tables named {name}, expected distinct names of files")
                 found[name] = table
         if not found:
-            listed = ", ".join(sorted(known))
+            listed = ", ".join(sorted(_readers()))
             raise InputError(
                 f"{path} is a folder without tables; expected files that end in {listed}, "
                 "or --data for a benchmark folder"
@@ -50,4 +48,21 @@ class Folder(TableReader):
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph of all tables."""
-        return rows_graph(self.read_tables(path), path, reading)
+        graph = rows_graph(self.read_tables(path), path, reading)
+        notes = chain.from_iterable(reader.guessed(file) for file, reader in _files(path))
+        return replace(graph, notes=(*notes, *graph.notes))
+
+
+def _readers() -> dict[str, TableReader]:
+    """The formats of tables by suffix."""
+    formats = [*every_format()][::-1]  # built-in ones come last, and win
+    known = {ending: each for each in formats if isinstance(each, TableReader) for ending in each.suffixes}
+    del known[DESCRIBING]
+    return known
+
+
+def _files(path: Path) -> list[tuple[Path, TableReader]]:
+    """The files of a folder that are tables, by name, and what reads them."""
+    known = _readers()
+    files = (each for each in path.iterdir() if each.is_file() and not each.name.startswith(PASSING))
+    return [(each, known[suffix(each)]) for each in sorted(files) if suffix(each) in known]

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from emea.errors import InputError
-from emea.formats._files import decoded_lines, quoted_rows
+from emea.formats._files import quoted_rows
+from emea.formats._text import text_lines
 
 METADATA_SIZE = 1 << 20  # characters of metadata, which is parsed slowly and all at once
 # Prefixes that every reader knows, declared or not.
@@ -30,7 +31,7 @@ class Mappings:
     def __init__(self, path: Path) -> None:
         """Read the metadata."""
         self._path = path
-        self._lines = decoded_lines(path)
+        self._lines = text_lines(path)
         comments: list[str] = []
         size, self._first = 0, ""
         for line in self._lines:

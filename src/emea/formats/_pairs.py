@@ -50,6 +50,7 @@ PAIR_NAMES = {  # other names of the columns of pairs
     "confidence": "weight",  # its name in our own alignments
     "predicate_modifier": "excluded",  # its name in SSSOM
 }
+TRUTH = {"true": True, "1": True, "not": True, "false": False, "0": False, "": False}
 TOLERATED = 0.05  # share of the pairs whose names may be unknown
 
 
@@ -137,6 +138,13 @@ def checked_weight(text: str | float, place: str) -> float:
     if not 0.0 <= weight <= 1.0:
         raise InputError(f"{place}: found the weight '{text}', expected a number from 0 to 1")
     return weight
+
+
+def checked_exclusion(text: str, place: str) -> bool:
+    """Whether a pair is marked as wrong in a file; `place` is where, for the error."""
+    if text.strip().lower() not in TRUTH:
+        raise InputError(f"{place}: found '{text}' in the column excluded, expected true or false")
+    return TRUTH[text.strip().lower()]
 
 
 def is_excluded(pairs: pa.Table) -> np.ndarray:

@@ -58,6 +58,10 @@ class TableReader(GraphReader):
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables in a file, by name."""
 
+    def guessed(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002 - for files that do not say how they are written
+        """Sentences on what was guessed of how a file is written."""
+        return ()
+
     def declared(self, path: Path) -> Declared:  # noqa: ARG002 - for databases
         """Which columns identify rows and which refer to other tables, if the file says so."""
         return NOTHING

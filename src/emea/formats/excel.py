@@ -15,11 +15,13 @@ from xml.etree.ElementTree import ParseError
 
 import pyarrow as pa
 
-from emea.contracts import PLAIN, Reading
+from emea.contracts import PLAIN, PairReader, Reading
 from emea.data import Graph
 from emea.errors import InputError, SettingsError
 from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes
-from emea.formats._values import typed_table
+from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight
+from emea.formats._triples import usual_names
+from emea.formats._values import as_text, typed_table
 from emea.formats._wide import TableReader, rows_graph
 
 if TYPE_CHECKING:
@@ -33,11 +35,12 @@ UNREADABLE = (
 )
 
 
-class Excel(TableReader):
+class Excel(TableReader, PairReader):
     """The header is the first row with at least two cells."""
 
     description: ClassVar[str] = "Excel workbooks (.xlsx)"
     suffixes: ClassVar[tuple[str, ...]] = (".xlsx",)
+    pair_suffixes: ClassVar[tuple[str, ...]] = (".xlsx",)
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The sheets that are tables."""
@@ -52,6 +55,46 @@ class Excel(TableReader):
         graph = rows_graph(tables, path, reading)
         notes = [f"{path}: the sheet {name} is no table with a header row and is left out" for name in others]
         return replace(graph, notes=(*notes, *graph.notes))
+
+    def holds_pairs(self, path: Path) -> bool:
+        """Whether the first sheet has the columns source and target."""
+        return {"source", "target"} <= {*usual_names(_first_sheet(path)[0], PAIR_NAMES)}
+
+    def read_pairs(self, path: Path) -> pa.Table:
+        """Columns source, target, weight, excluded, and line: the number of the row; from the first sheet."""
+        header, rows = _first_sheet(path)
+        names = usual_names(header, PAIR_NAMES)
+        for name in ("source", "target"):
+            if names.count(name) != 1:
+                listed = ", ".join(header[:10]) or "none"
+                raise InputError(f"{path}: found the columns {listed}, expected exactly one named {name}")
+        columns, decided = PairColumns(), DECISION in names
+        for number, row in rows:
+            cells, where = dict(zip(names, row, strict=False)), f"{path}, row {number}"
+            source, target = cells["source"], cells["target"]
+            excluded = checked_exclusion(cells.get("excluded", ""), where)
+            if decided:
+                columns.decide(cells[DECISION], where, source, target, excluded=excluded, line=number)
+            else:
+                weight = checked_weight(cells.get("weight") or 1.0, where)
+                columns.add(source, target, weight, excluded=excluded, line=number)
+        return columns.build(path)
+
+
+def _first_sheet(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header of the first sheet, and the numbered rows below it that are not empty, as text."""
+    with _opened(path) as workbook:
+        sheet = workbook.worksheets[0]
+        sheet.reset_dimensions()
+        rows = [(number, _plain(row)) for number, row in enumerate(sheet.iter_rows(values_only=True), 1)]
+    filled = [
+        (number, ["" if cell is None else as_text(cell) for cell in row])
+        for number, row in rows
+        if any(cell is not None for cell in row)
+    ]
+    start = next((place for place, (_, row) in enumerate(filled) if sum(map(bool, row)) > 1), len(filled))
+    header = filled[start][1] if start < len(filled) else []
+    return header, [(number, row + [""] * (len(header) - len(row))) for number, row in filled[start + 1 :]]
 
 
 def _tables(path: Path) -> tuple[dict[str, pa.Table], list[str]]:

@@ -18,11 +18,12 @@ from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, Pair
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
-from emea.formats._files import BREAK, SEPARATORS, decoded_lines, numbered_lines, quoted_rows, suffix, writing
+from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
-from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
+from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._skipped import Skipped
+from emea.formats._text import encoding_notes, text_lines
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
     TRIPLE_HEADER,
@@ -45,7 +46,6 @@ ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by
     TRIPLE_HEADER: TRIPLE_NAMES,
     PAIR_HEADER: PAIR_NAMES,
 }
-TRUTH = {"true": True, "1": True, "not": True, "false": False, "0": False, "": False}
 OTHERWISE = "if that is not so, give --table"
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
@@ -64,6 +64,10 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a table of head, relation and tail, where the column kind marks literals; or in one whose rows
         are entities."""
+        graph = self._graph(path, reading)
+        return replace(graph, notes=(*self.guessed(path), *graph.notes))
+
+    def _graph(self, path: Path, reading: Reading) -> Graph:
         first = [row for _, row in islice(_rows(path, Skipped(path) if reading.lenient else None), SAMPLE)]
         if not first:
             return GraphColumns().build()
@@ -97,6 +101,10 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         expected = "commas" if suffix(path) == ".csv" else "tabs"
         return {path.name.partition(".")[0]: _table(path, expected, skipped)}
 
+    def guessed(self, path: Path) -> tuple[str, ...]:
+        """That the encoding was, if so."""
+        return encoding_notes(path)
+
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
         header = needed_header(graph)
@@ -119,9 +127,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         for number, row in _rows_under(path, PAIR_HEADER, PAIR_DEFAULTS, required=2):
             source, target, weight, said, _, decision = row
             where = f"{path}, line {number}"
-            if said.strip().lower() not in TRUTH:
-                raise InputError(f"{where}: found '{said}' in the column excluded, expected true or false")
-            excluded = TRUTH[said.strip().lower()]
+            excluded = checked_exclusion(said, where)
             if decision == NO_COLUMN:
                 columns.add(source, target, checked_weight(weight, where), excluded=excluded, line=number)
             else:
@@ -237,7 +243,7 @@ def _unquoted(cell: str) -> str:
 
 def _separator(path: Path, torn: Callable[[str], object] | None) -> str:
     """What separates the columns of a CSV file: commas, unless its first line has none but semicolons, tabs or bars."""
-    first = next(decoded_lines(path, torn), "")
+    first = next(text_lines(path, torn), "")
     return next((separator for separator in SEPARATORS if separator in first), ",")
 
 
@@ -245,10 +251,11 @@ def _rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row
     """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
     fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
     if suffix(path) == ".csv":
-        yield from quoted_rows(path, decoded_lines(path, fault), _separator(path, unheard), skip=fault)
+        yield from quoted_rows(path, text_lines(path, fault), _separator(path, unheard), skip=fault)
     else:
-        for number, line in numbered_lines(path, fault):
-            yield number, line.split("\t")
+        for number, line in enumerate(text_lines(path, fault), 1):
+            if text := line.rstrip("\r\n"):
+                yield number, text.split("\t")
 
 
 def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.formats._labels import TYPES, last_parts, types
+from emea.formats._labels import last_parts, types
+from emea.formats._namings import TYPES
 from emea.order import place_of
 from emea.review.tables import FOUND, page_of
 from emea.runs.wording import Called

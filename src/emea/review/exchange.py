@@ -15,9 +15,10 @@ from emea.errors import InputError
 from emea.formats._decided import DECISIONS as FILES
 from emea.formats._decided import decided_in
 from emea.formats._equality import stated_by_name
-from emea.formats._files import decoded_lines, quoted_rows, suffix
+from emea.formats._files import quoted_rows, suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
+from emea.formats._text import text_lines
 from emea.formats.sssom import SSSOM
 from emea.formats.table import write_columns
 from emea.review.decision import Decision, held_by_each
@@ -145,7 +146,7 @@ def _mappings(path: Path) -> Iterator[Decision]:
 
 def _rows(path: Path) -> Iterator[Decision]:
     """The rows of a table with the columns source, target and decision, where something was decided."""
-    lines = decoded_lines(path)
+    lines = text_lines(path)
     if suffix(path) == ".csv":
         rows = quoted_rows(path, lines, ",")
     else:

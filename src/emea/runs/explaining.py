@@ -15,6 +15,7 @@ from emea.data import Links
 from emea.errors import EmeaError
 from emea.evidence.prepared import Prepared, prepare
 from emea.method.rounds import Outcome
+from emea.runs.closest import Closest, in_folder, in_memory
 from emea.runs.finding import Finder
 from emea.runs.folder import check_run
 from emea.runs.inputs import Inputs
@@ -32,9 +33,16 @@ class Explainer:
     """Explains the pairs of one run."""
 
     def __init__(
-        self, kept: Kept, prepared: Prepared | None, settings: Settings, languages: Sequence[str], notes: Sequence[str]
+        self,
+        kept: Kept,
+        prepared: Prepared | None,
+        settings: Settings,
+        languages: Sequence[str],
+        notes: Sequence[str],
+        *,
+        closest: Closest,
     ) -> None:
-        self.kept, self.settings, self.notes = kept, settings, tuple(notes)
+        self.kept, self.settings, self.notes, self.closest = kept, settings, tuple(notes), closest
         self.finder = Finder(kept, prepared, languages)
         self.loop = LoopPieces(kept.grounds, prepared, settings, self.finder)
         judged = kept.grounds.judged
@@ -54,16 +62,17 @@ class Explainer:
             except EmeaError as error:
                 prepared = str(error)
         if isinstance(prepared, str):
-            return cls(kept, None, settings, languages, [f"the inputs cannot be read again: {prepared}"])
+            why = f"the inputs cannot be read again: {prepared}"
+            return cls(kept, None, settings, languages, [why], closest=in_folder(folder))
         if not kept.belongs_to(prepared.given):
             note = "the inputs have changed since the run: neighbours and values are not shown"
-            return cls(kept, None, settings, languages, [note])
-        return cls(kept, prepared, settings, languages, [])
+            return cls(kept, None, settings, languages, [note], closest=in_folder(folder))
+        return cls(kept, prepared, settings, languages, [], closest=in_folder(folder))
 
     @classmethod
     def of(cls, outcome: Outcome, languages: Sequence[str] = ()) -> Explainer:
         """For a run that is in memory."""
-        return cls(Kept.of(outcome), outcome.prepared, outcome.settings, languages, [])
+        return cls(Kept.of(outcome), outcome.prepared, outcome.settings, languages, [], closest=in_memory(outcome))
 
     def explain(self, source: str, target: str | None = None, *, fewest: bool = False) -> Explanation:
         """Why a source, or a target, is linked as it is, or why it is not linked to a target. Entities are given by
@@ -167,12 +176,23 @@ class Explainer:
         return entity is not None and entity in (alone.source, alone.target)[side].tolist()
 
     def _chosen(self, entity: int, *, swapped: bool = False) -> int | None:
-        """The counterpart that an entity was linked to or given, else the candidate with the highest confidence."""
+        """The counterpart that an entity was linked to or given, else the most probable candidate as the run lists it,
+        else the one with the highest confidence."""
         known = self._counterparts[int(swapped)].get(entity)
+        if known is None:
+            known = self._closest(entity, int(swapped))
         if known is not None:
             return known
         ranked = self._ranked(entity, swapped=swapped)
         return ranked[0][1] if ranked else None
+
+    def _closest(self, entity: int, side: int) -> int | None:
+        """The most probable candidate, if the run knows how it came about."""
+        found = self.closest(side, self.finder.name(side, entity), entity)
+        other = self.finder.number(1 - side, found) if isinstance(found, str) else found
+        if other is None:
+            return None
+        return other if self._pieces(*((other, entity) if side else (entity, other))) is not None else None
 
     @cached_property
     def _counterparts(self) -> tuple[dict[int, int], dict[int, int]]:

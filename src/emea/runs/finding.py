@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from emea.data import Links
 from emea.errors import InputError
 from emea.evidence.prepared import Prepared
-from emea.formats._labels import labelled, labels
+from emea.formats._labels import labelled, labels, last_parts
 from emea.order import place_of
 from emea.runs.kept import Kept
 from emea.runs.wording import Called, both_called, readable
@@ -49,12 +49,19 @@ class Finder:
     def pair(self, source: str, target: str | None) -> tuple[int | None, int | None]:
         """The two entities; if only one is given, it may be of either graph."""
         if target is not None:
+            self._refuse_swapped(source, target)
             return self._find(source, 0), self._find(target, 1)
         ours, theirs = self._named(source, 0), self._named(source, 1)
         if not ours and not theirs:
             raise InputError(f"neither graph has '{source}'{self._hint(source, 0, 1)}")
         only_there = len(ours) != 1 and (len(theirs) == 1 or not ours)
         return (None, self._find(source, 1)) if only_there else (self._find(source, 0), None)
+
+    def _refuse_swapped(self, source: str, target: str) -> None:
+        for text, side in ((source, 0), (target, 1)):
+            if not self._named(text, side) and self._named(text, 1 - side):
+                found = f"the {SIDES[side]} graph has no '{text}'; it is in the {SIDES[1 - side]} graph"
+                raise InputError(f"{found}: are the two swapped?")
 
     def _named(self, text: str, side: int) -> list[int]:
         """The entity of this name, or else those whose label or last part of the name is this."""
@@ -100,12 +107,15 @@ class Finder:
 
     def _containing(self, text: str, side: int) -> list[str]:
         """A few labels and names that contain a text; those that begin with it first."""
-        columns = [self.names[side]]
+        names = self.names[side]
+        whole = any(mark in text for mark in "/#:")  # else it may be in the namespace, which says nothing
+        columns = [(names, names if whole else last_parts(names))]
         if self.prepared is not None:
-            columns.insert(0, labels((self.prepared.given.source, self.prepared.given.target)[side]))
+            called = labels((self.prepared.given.source, self.prepared.given.target)[side])
+            columns.insert(0, (called, called))
         found = [
-            column.filter(like(column, text, ignore_case=True)).slice(0, HINTS).to_pylist()
+            shown.filter(like(column, text, ignore_case=True)).slice(0, HINTS).to_pylist()
             for like in (pc.starts_with, pc.match_substring)
-            for column in columns
+            for shown, column in columns
         ]
         return [*dict.fromkeys(chain.from_iterable(found))] if text.strip() else []

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
-from emea.evidence.unnamed import W3C, unnamed
+from emea.evidence.unnamed import W3C, row_types, unnamed
 from emea.formats import read_pair_names, without_password
 from emea.formats._equality import stated_between
 from emea.formats._files import suffix, writing
@@ -216,7 +216,8 @@ def _has_row(graph: Graph) -> np.ndarray:
 
 def _blank(graph: Graph) -> np.ndarray:
     """Which entities are blank nodes, also those that were given an IRI to be stored, [entities] bool."""
-    found: np.ndarray = unnamed(graph) & ~pc.starts_with(graph.entities, W3C).to_numpy(zero_copy_only=False)
+    terms = pc.starts_with(graph.entities, W3C).to_numpy(zero_copy_only=False) | row_types(graph)
+    found: np.ndarray = unnamed(graph) & ~terms
     return found
 
 

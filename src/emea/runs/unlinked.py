@@ -173,7 +173,7 @@ class _Reasons:
         """What is known of sources to which "none" fits at least as well as any candidate."""
         none, excluded = self.none[source], self.excluded[source]
         likelier, close = probability <= none, probability >= NEGLIGIBLE
-        shares = [NONE, _shown(none), " for none, ", _shown(probability), " for the candidate"]
+        shares = [NONE, _rounded(none), " for none, ", _rounded(probability), " for the candidate"]
         return [
             (likelier & (excluded >= 0), ["its link to ", _called(self.task.target, excluded), " is excluded"]),
             (likelier & self.taken[target], [NONE, "the nearest candidate is ", *taken]),
@@ -261,6 +261,11 @@ def _highest(index: np.ndarray, score: np.ndarray, size: int) -> np.ndarray:
 def _shown(share: np.ndarray) -> pa.Array:
     """With two digits, rounded down: .97."""
     return HUNDREDTHS.take(pa.array((100 * share + 1e-4).astype(np.int64)))  # .7 is no less in single precision
+
+
+def _rounded(share: np.ndarray) -> pa.Array:
+    """To two digits: .98; what is not certain does not become 1.00."""
+    return HUNDREDTHS.take(pa.array(np.rint(100 * share).clip(max=99).astype(np.int64)))
 
 
 def _short(share: float) -> str:

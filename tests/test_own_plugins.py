@@ -45,6 +45,39 @@ class MyModel(Encoder[MySettings]):
             source[0] = float("nan")
         return Embeddings(source, target)
 
+class Changed(MyModel):
+    def fit(self, pairs, generator, report=unreported):
+        found = super().fit(pairs, generator)
+        return Embeddings(self.change(found.source), self.change(found.target))
+
+class Learning(Changed):
+    def change(self, vectors): return vectors.double().requires_grad_()
+
+class Arrays(Changed):
+    def change(self, vectors): return vectors.numpy()
+
+class Whole(Changed):
+    def change(self, vectors): return vectors.long()
+
+class Flat(Changed):
+    def change(self, vectors): return vectors[:, 0]
+
+class Uneven(MyModel):
+    def fit(self, pairs, generator, report=unreported):
+        found = super().fit(pairs, generator)
+        return Embeddings(found.source, torch.nn.functional.normalize(found.target[:, :8]))
+
+class Nowhere(MyModel):
+    def __init__(self, task, settings): ...
+
+class Forgetful(Encoder[MySettings]):
+    @classmethod
+    def features(cls, settings): return settings.dimension
+
+    def __init__(self, task, settings, device): ...
+
+    def fit(self, pairs, generator, report=unreported): ...
+
 class MyRule(Rule[PluginSettings]):
     def __init__(self, task, settings, device): ...
 
@@ -52,6 +85,9 @@ class MyRule(Rule[PluginSettings]):
 
 class Short(MyRule):
     def factors(self, beliefs, embeddings): return torch.zeros(3)
+
+class Mask(MyRule):
+    def factors(self, beliefs, embeddings): return beliefs.forward > 0.5
 
 class Half(MyRule, TwoSidedRule[PluginSettings]):
     pass
@@ -119,7 +155,23 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (["encoders.mine:MyModel.dimension=3"], "quote a name that contains a colon"),
         (["em.encoder=mine:Empty"], "encoder 'mine:Empty' returned NoneType, expected emea.data.Embeddings"),
         (["em.encoder=mine:Old"], "found fit(self, pairs, generator), expected fit(self, pairs, generator, report)"),
-        (["em.encoder=mine:Failing"], "mine.py, line 50: KeyError: 'no such key'"),
+        (["em.encoder=mine:Uneven"], "returned vectors of 64 and 8 numbers for source and target, expected as many"),
+        (["em.encoder=mine:Arrays"], "encoder 'mine:Arrays' returned a numpy ndarray for the source graph, expected a"),
+        (
+            ["em.encoder=mine:Whole"],
+            "encoder 'mine:Whole' returned a tensor of int64 and shape [40, 64] for the source",
+        ),
+        (["em.encoder=mine:Flat"], "encoder 'mine:Flat' returned a tensor of float32 and shape [40] for the source"),
+        (
+            ["em.encoder=mine:Nowhere"],
+            "found __init__(self, task, settings), expected __init__(self, task, settings, device)",
+        ),
+        (["em.rules=mine:Mask"], "rule 'mine:Mask' returned a tensor of bool, expected floats: a number for each of"),
+        (
+            ["em.encoder=mine:Forgetful"],
+            "encoder 'mine:Forgetful': Forgetful has the settings MySettings but lacks the line: Settings = MySettings",
+        ),
+        (["em.encoder=mine:Failing"], "mine.py, line 86: KeyError: 'no such key'"),
     ],
 )
 def test_one_that_breaks_its_contract_is_named(
@@ -132,6 +184,14 @@ def test_one_that_breaks_its_contract_is_named(
     settings = [part for option in options for part in ("--set", option)]
     assert emea(monkeypatch, *CHOSEN, *settings) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_vectors_may_be_in_double_precision_and_still_know_their_gradients(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MyModel", "Learning"):
+        assert emea(monkeypatch, *CHOSEN, "--set", f"em.encoder=mine:{name}", "--out", name) == 0
+    assert (folder / "Learning" / "alignment.tsv").read_text() == (folder / "MyModel" / "alignment.tsv").read_text()
 
 
 def test_sources_that_compiled_code_names_are_not_files_of_the_user(

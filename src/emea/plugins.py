@@ -13,13 +13,13 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from emea import contracts
 from emea.contracts import PluginSettings
-from emea.errors import SettingsError, explained
+from emea.errors import PluginError, SettingsError, explained
 
 Plugin = TypeVar("Plugin")
 PACKAGE = Path(__file__).parent
@@ -112,7 +112,32 @@ def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> typ
         raise SettingsError(
             f"{kind[:-1]} '{name}' is incomplete; missing: {', '.join(sorted(missing))} (emea.contracts)"
         )
+    if issubclass(found, contracts.Plugin):
+        _refuse_other_parameters(found, f"{kind[:-1]} '{name}'")
+        _refuse_forgotten_settings(found, f"{kind[:-1]} '{name}'")
     return found
+
+
+def _refuse_other_parameters(plugin: type[contracts.Plugin[Any]], named: str) -> None:
+    """Name a plug-in that cannot be built from a task, settings and a device."""
+    try:
+        inspect.signature(plugin.__init__).bind(None, None, None, None)
+    except TypeError:
+        found = inspect.signature(plugin.__init__)
+        raise PluginError(f"{named}: found __init__{found}, expected __init__(self, task, settings, device)") from None
+
+
+def _refuse_forgotten_settings(plugin: type[contracts.Plugin[Any]], named: str) -> None:
+    """Name a plug-in that says which settings it takes, as in Encoder[MySettings], but does not have them: it would get
+    those of the class that it is made from."""
+    for each in plugin.__mro__:
+        if "Settings" in vars(each):
+            return
+        for base in vars(each).get("__orig_bases__", ()):
+            for taken in get_args(base):
+                if inspect.isclass(taken) and not issubclass(plugin.Settings, taken):
+                    stated = f"{each.__name__} has the settings {taken.__name__}"
+                    raise PluginError(f"{named}: {stated} but lacks the line: Settings = {taken.__name__}")
 
 
 def _unset(found: type) -> list[str]:

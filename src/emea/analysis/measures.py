@@ -96,6 +96,17 @@ class Measures:
         return (strict, known) if self.complete else (known, strict)
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """How a first run differs from a second on the same true pairs, ranked among the test targets by final probability.
+    Differences are the first's figure minus the second's: above 0, the first is better."""
+
+    pairs: int  # true pairs that neither run was given
+    hit_at_1: float
+    mrr: float
+    p_value: float  # two-tailed, of the paired t-test on reciprocal ranks
+
+
 def spelled_out(value: Any) -> Any:
     """Measures as plain dictionaries and lists, their names as people write them.
 

@@ -353,7 +353,17 @@ def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path
     asked = ["evaluate", str(finished), "--reference", str(pairs[1])]
     lines = command(*asked, folder=tmp_path).stdout.splitlines()
     assert lines[1].startswith("against 890 true links that were not given; counted: links whose source")
-    assert lines[2].split() == ["links", "precision", "recall", "F1", "calibration", "error", "Hit@1"]
+    assert lines[2].split() == [
+        "links",
+        "precision",
+        "recall",
+        "F1",
+        "calibration",
+        "error",
+        "Hit@1",
+        "(all",
+        "targets)",
+    ]
     every = command(*asked, "--all", folder=tmp_path).stdout
     main = lines[3].split()
     assert len(lines) == 4
@@ -434,9 +444,10 @@ def test_flags_are_shown_without_a_value(words: list[str], tmp_path: Path) -> No
 
 def test_public_names() -> None:
     public = {
-        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",
-        "SavedResult", "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "load", "profile",
-        "read", "read_benchmark", "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
+        "Comparison", "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference",
+        "Result", "Round", "SavedResult", "Settings", "SettingsError", "Task", "align", "compare", "evaluate",
+        "graph", "link", "load", "profile", "read", "read_benchmark", "read_decisions", "read_example", "read_graph",
+        "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public
     assert public <= set(dir(emea))

@@ -69,9 +69,9 @@ def show_page(page: Page, paths: list[Path]) -> None:
         out.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def show_measures(measures: Measures, *, everything: bool = False) -> None:
-    """Precision and recall of the links, and how often the final beliefs rank the true target first; or all measures,
-    in both readings of the reference."""
+def show_measures(measures: Measures, *, everything: bool = False, benchmark: bool = False) -> None:
+    """Precision and recall of the links, and how often the final beliefs rank the true target first, of a benchmark
+    also among the test targets alone, as papers report it; or all measures, in both readings of the reference."""
     meaning, trusted = measures.readings[0]
     against = f"against {measures.reference:,} true links that were not given"
     if everything:
@@ -80,9 +80,12 @@ def show_measures(measures: Measures, *, everything: bool = False) -> None:
         _show_sample(measures)
         return
     out.print(f"\n{against}; counted: {meaning.partition(': ')[2]}", highlight=False, soft_wrap=True)
-    table = Table("links", "precision", "recall", "F1", "calibration error", "Hit@1", box=None)
-    first = measures.ranking["all targets"]["probability"].hit_at_1
-    table.add_row(f"{trusted.links:,}", *_link_figures(trusted), f"{first:.3f}")
+    pools = ("test targets", "all targets") if benchmark else ("all targets",)
+    gap = "\n" if benchmark else " "  # eighty columns have room for one of them
+    headers = (f"calibration{gap}error", *(f"Hit@1{gap}({pool})" for pool in pools))
+    table = Table("links", "precision", "recall", "F1", *headers, box=None)
+    first = (measures.ranking[pool]["probability"].hit_at_1 for pool in pools)
+    table.add_row(f"{trusted.links:,}", *_link_figures(trusted), *(f"{each:.3f}" for each in first))
     out.print(table)
     _show_sample(measures)
 

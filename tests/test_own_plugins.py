@@ -12,9 +12,13 @@ import pytest
 from emea import plugins
 from emea.cli import _is_of_the_user, main
 from emea.contracts import Encoder, Format
-from emea.data import LITERAL_SCHEMA, Graph
+from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import EmeaError, SettingsError
 from emea.formats import read_benchmark, read_graph
+from emea.runs.checkpoint import Checkpoint
+from emea.runs.fingerprint import own_sources
+from emea.runs.folder import CHECKPOINT
+from emea.settings import load
 from tiny_benchmark import write_benchmark
 
 MODULE = """
@@ -194,6 +198,30 @@ def test_vectors_may_be_in_double_precision_and_still_know_their_gradients(
     assert (folder / "Learning" / "alignment.tsv").read_text() == (folder / "MyModel" / "alignment.tsv").read_text()
 
 
+@pytest.mark.parametrize("encoder", ["propagation", "mine:MyModel"])
+def test_a_run_is_not_resumed_with_another_plugin(
+    encoder: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--set", f"em.encoder={encoder}", "--set", "em.rules=mine:MyRule", "--set", "em.rounds=2"]
+    write = Checkpoint.write
+
+    def stop(saved: Checkpoint, place: Path, task: Task) -> None:
+        write(saved, place, task)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "write", stop)
+        assert emea(monkeypatch, *chosen) == 130
+    before = (folder / "run" / CHECKPOINT).read_bytes()
+    (folder / "mine.py").write_text(MODULE + "# changed\n")
+    assert emea(monkeypatch, *chosen, "--resume") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{folder}/mine.py has changed since the run in run began" in said
+    assert (folder / "run" / CHECKPOINT).read_bytes() == before
+    (folder / "mine.py").write_text(MODULE)
+    assert emea(monkeypatch, *chosen, "--resume") == 0
+
+
 def test_sources_that_compiled_code_names_are_not_files_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +279,10 @@ def test_what_a_package_announces_is_found_by_name(package: Path, monkeypatch: p
     chosen = ["--encoder", "my_model", "--set", "em.rules=paris,my_rule", "--set", "encoders.my_model.dimension=32"]
     assert emea(monkeypatch, *chosen, "--set", "em.rounds=1", "--out", "run") == 0
     assert "[encoders.my_model]" in (package / "run" / "settings.toml").read_text()
+    settings = load(assignments=["em.encoder=my_model", "em.rules=paris,my_rule"])
+    assert own_sources(settings) == {"mine": (package / "site" / "mine.py").resolve()}
+    committee = ["em.encoder=committee", 'encoders.committee.members=["rrea", "my_model"]', "em.rules=paris"]
+    assert own_sources(load(assignments=committee)).keys() == {"mine"}
 
 
 def test_a_package_does_not_replace_what_is_built_in(package: Path) -> None:

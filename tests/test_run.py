@@ -324,6 +324,7 @@ def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> 
     from_files = evaluate_run(tmp_path / "run", WORLD / "links.tsv")
     assert measures is not None
     assert from_files.reference == measures.reference
+    assert {each.mr for decodings in from_files.ranking.values() for each in decodings.values()} == {None}
     for read_back, itself in (
         (from_files.strict, measures.strict),
         (from_files.known_sources, measures.known_sources),
@@ -369,6 +370,9 @@ def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path
     assert len(lines) == 4
     assert main[:5] in [line.split()[:5] for line in every.splitlines()]
     assert f"all targets   probability  {main[5]}" in every
+    assert [line.split()[-1] for line in every.splitlines() if "targets  " in line] == ["–"] * 4
+    assert "\nsimilarity: as in candidates.tsv" in every
+    assert "\nMR: not known" in every
     as_json = command("evaluate", str(finished), "--reference", str(pairs[1]), "--json", folder=tmp_path)
     assert json.loads(as_json.stdout)["reference"] == 989 - 99
 

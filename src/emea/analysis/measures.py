@@ -14,7 +14,7 @@ class Ranking:
     hit_at_1: float
     hit_at_10: float
     mrr: float  # mean reciprocal rank
-    mr: float  # mean rank
+    mr: float | None  # mean rank; None if nobody knows the ranks beyond the best candidates
     hit_at_1_shared: float  # like Hit@1, but a tie of k at the top counts as 1/k of a hit
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from emea.runs.profile import Offers
     from emea.settings import Settings
 
+SIMILARITY = "similarity"  # the decoding of saved runs
 LEVELS = (0.95, 0.9, 0.8, 0.5)  # of confidence
 
 
@@ -108,8 +109,17 @@ def _show_all(measures: Measures) -> None:
     for pool, decodings in measures.ranking.items():
         for decoding, ranks in decodings.items():
             high = (ranks.hit_at_1, ranks.hit_at_10, ranks.mrr)
-            table.add_row(pool, decoding, *(f"{figure:.3f}" for figure in high), f"{ranks.mr:.1f}")
+            mean = "–" if ranks.mr is None else f"{ranks.mr:.1f}"
+            table.add_row(pool, decoding, *(f"{figure:.3f}" for figure in high), mean)
     out.print(table)
+    saved = [each for decodings in measures.ranking.values() for name, each in decodings.items() if name == SIMILARITY]
+    if saved:
+        told = (
+            f"{SIMILARITY}: as in candidates.tsv, where the loop writes the cosine of the encoder's vectors, not csls"
+        )
+        out.print(told, soft_wrap=True)
+    if any(each.mr is None for each in saved):
+        out.print("MR: not known, as a saved run keeps only the best candidates of each source", soft_wrap=True)
 
 
 def _link_figures(links: LinkMeasures) -> list[str]:

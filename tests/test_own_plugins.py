@@ -316,6 +316,32 @@ def test_what_is_announced_has_to_be_a_class(package: Path) -> None:
         plugins.find("encoders", "wrong", Encoder)
 
 
+def test_lists_say_what_cannot_be_used_and_what_is_left_out(
+    package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = next((package / "site").glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text() + "\n[emea.baselines]\ngone = mine:Gone\n")
+    said = {}
+    for kind in ("encoders", "rules", "baselines", "formats"):
+        monkeypatch.setattr(sys, "argv", ["emea", kind])
+        with pytest.raises(SystemExit):
+            main()
+        said[kind] = " ".join(capsys.readouterr().out.split())
+    assert "my_model from mine 1.2 " in said["encoders"]
+    assert "'rrea' of mine 1.2 is left out: the name means another encoder" in said["encoders"]
+    assert (
+        "gone from mine 1.2, cannot be used: baseline 'gone' of the package mine cannot be imported"
+        in said["baselines"]
+    )
+    assert not any("cannot be used" in said[kind] or "left out" in said[kind] for kind in ("rules", "formats"))
+    (package / "site" / "mine.py").write_text("1 / 0")
+    monkeypatch.delitem(sys.modules, "mine")
+    monkeypatch.setattr(sys, "argv", ["emea", "rules"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "my_rule from mine 1.2, cannot be used: division by zero" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:
     module = package / "site" / "mine.py"
     (package / "c.pipes").write_text("x|r|y\n")

@@ -57,6 +57,18 @@ def announced(kind: str) -> dict[str, EntryPoint]:
     return {name: found[name] for name in sorted(found.keys() - {*built_in(kind)})}
 
 
+def unheard(kind: str) -> list[EntryPoint]:
+    """The entry points whose name means something else: what comes with this package, or another entry point."""
+    taken = {each.value for each in announced(kind).values()}
+    found = entry_points(group=f"emea.{kind}")
+    return [each for each in found if each.name in built_in(kind) or each.value not in taken]
+
+
+def origin(point: EntryPoint) -> str:
+    """Which package announces it."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+
+
 def summary(kind: str, name: str) -> str:
     """The first line of a plug-in's file, read without importing what the plug-in needs; or which package has it.
 
@@ -64,8 +76,7 @@ def summary(kind: str, name: str) -> str:
     'The PARIS rule: equal neighbours along similar relations support a pair (paper 4.2, eq. paris_prob).'
     """
     if name in announced(kind):
-        package = announced(kind)[name].dist
-        return f"from {package.name} {package.version}" if package else announced(kind)[name].value
+        return f"from {origin(announced(kind)[name])}"
     text = (PACKAGE / kind / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answers import Pair, answer_of, links_of
-from emea.analysis.evaluation import emitted, evaluate, link_measures, realistic_ranks, target_pools
-from emea.analysis.measures import LinkMeasures
+from emea.analysis.evaluation import compare, emitted, evaluate, link_measures, realistic_ranks, target_pools
+from emea.analysis.measures import Comparison, LinkMeasures
 from emea.data import Links, Reference
 
 SMALL = settings(max_examples=60, derandomize=True)
@@ -104,6 +104,26 @@ def test_links_of_entities_that_the_graphs_lack_are_missed() -> None:
     assert measures.known_sources.recall == measures.strict.recall == pytest.approx(2 / 5)
     assert realistic_ranks(subject, reference, "all targets", "score").tolist() == [1, 2, 2, 6, 6]
     assert emitted(subject, reference).tolist() == [1, 0, 1, 0, 0]
+
+
+def test_two_runs_are_compared_on_the_pairs_that_neither_was_given() -> None:
+    better = answer_of(SCORES | {(2, 4): 0.1, (3, 3): 1.0}, 6, SEEDS)
+    first, second = (
+        replace(each, scores={"probability": each.scores["score"]})
+        for each in (better, answer_of(SCORES, 6, [*SEEDS, (1, 1)]))
+    )
+    reference = Reference(links_of(KNOWN))
+    # test targets {2, 3}; of sources 2 and 3, ranks 1 and 1 by both: 4 is no test target, and 1 was given
+    assert compare(first, second, reference) == Comparison(2, 0.0, 0.0, 1.0)
+    worse = replace(
+        second, scores={"probability": answer_of({(2, 3): 0.9, (2, 2): 0.5, (3, 3): 0.4}, 6).scores["score"]}
+    )
+    worse = replace(worse, source=torch.tensor([2, 2, 3]), target=torch.tensor([2, 3, 3]))
+    found = compare(first, worse, reference)
+    assert (found.pairs, found.hit_at_1, found.mrr) == (2, 0.5, 0.25)
+    assert found.p_value == pytest.approx(compare(worse, first, reference).p_value) == pytest.approx(0.5)
+    assert compare(worse, first, reference).hit_at_1 == -0.5
+    assert compare(first, second, Reference(Links.empty())) == Comparison(0, 0.0, 0.0, 1.0)
 
 
 def test_no_links_and_no_reference_measure_zero() -> None:

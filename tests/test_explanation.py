@@ -96,6 +96,18 @@ def test_the_bars_of_every_link_add_up_to_its_log_odds(structural: emea.Result) 
         assert list(told.groups) == ["encoder", "paris", "none", "rivals", "calibration"]
 
 
+def test_a_rule_that_says_nothing_counts_for_nothing(structural: emea.Result) -> None:
+    found, grounds = structural.alignment, structural.outcome.grounds
+    assert grounds is not None
+    silent = tuple(torch.zeros_like(side) for side in grounds.rules["paris"])
+    both = LoopBars(grounds), LoopBars(replace(grounds, rules={**grounds.rules, "zero": silent}))  # type: ignore[dict-item]
+    for pair in list(zip(*map(list, _columns(found)[:2]), strict=True))[::5]:
+        usual, more = (bars.of(*pair) for bars in both)
+        assert more.groups.pop("zero") == pytest.approx(0.0, abs=1e-12)
+        assert more.groups == pytest.approx(usual.groups, abs=1e-9)
+        assert more.log_odds == usual.log_odds
+
+
 def test_relations_lead_where_an_explanation_says(structural: emea.Result) -> None:
     task, links, seen = structural.outcome.prepared.given, structural.alignment, set()
     triples = []

@@ -1,5 +1,6 @@
 """The examples of docs/own-models.md, as they stand there, in the loop."""
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -67,3 +68,12 @@ def test_the_model_that_continues_from_its_last_fit_says_so_and_reports(folder: 
     second.restore(first.state())
     on, again = (each.fit(task.seeds, torch.Generator().manual_seed(1)) for each in (first, second))
     assert torch.equal(on.source, again.source)
+
+
+def test_the_comparison_of_two_results_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sys.path.insert(0, str(folder))
+    importlib.import_module("fair")
+    said = re.fullmatch(r"(\d+) pairs: Hit@1 \+(0.\d+), MRR \+(0.\d+), p = (\S+)\n", capsys.readouterr().out)
+    assert said, "the loop is better than the encoder alone"
+    assert int(said[1]) > 900
+    assert float(said[4]) < 0.01

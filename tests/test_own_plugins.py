@@ -12,9 +12,13 @@ import pytest
 from emea import plugins
 from emea.cli import _is_of_the_user, main
 from emea.contracts import Encoder, Format
-from emea.data import LITERAL_SCHEMA, Graph
+from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import EmeaError, SettingsError
 from emea.formats import read_benchmark, read_graph
+from emea.runs.checkpoint import Checkpoint
+from emea.runs.fingerprint import own_sources
+from emea.runs.folder import CHECKPOINT
+from emea.settings import load
 from tiny_benchmark import write_benchmark
 
 MODULE = """
@@ -45,6 +49,39 @@ class MyModel(Encoder[MySettings]):
             source[0] = float("nan")
         return Embeddings(source, target)
 
+class Changed(MyModel):
+    def fit(self, pairs, generator, report=unreported):
+        found = super().fit(pairs, generator)
+        return Embeddings(self.change(found.source), self.change(found.target))
+
+class Learning(Changed):
+    def change(self, vectors): return vectors.double().requires_grad_()
+
+class Arrays(Changed):
+    def change(self, vectors): return vectors.numpy()
+
+class Whole(Changed):
+    def change(self, vectors): return vectors.long()
+
+class Flat(Changed):
+    def change(self, vectors): return vectors[:, 0]
+
+class Uneven(MyModel):
+    def fit(self, pairs, generator, report=unreported):
+        found = super().fit(pairs, generator)
+        return Embeddings(found.source, torch.nn.functional.normalize(found.target[:, :8]))
+
+class Nowhere(MyModel):
+    def __init__(self, task, settings): ...
+
+class Forgetful(Encoder[MySettings]):
+    @classmethod
+    def features(cls, settings): return settings.dimension
+
+    def __init__(self, task, settings, device): ...
+
+    def fit(self, pairs, generator, report=unreported): ...
+
 class MyRule(Rule[PluginSettings]):
     def __init__(self, task, settings, device): ...
 
@@ -52,6 +89,9 @@ class MyRule(Rule[PluginSettings]):
 
 class Short(MyRule):
     def factors(self, beliefs, embeddings): return torch.zeros(3)
+
+class Mask(MyRule):
+    def factors(self, beliefs, embeddings): return beliefs.forward > 0.5
 
 class Half(MyRule, TwoSidedRule[PluginSettings]):
     pass
@@ -119,7 +159,23 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (["encoders.mine:MyModel.dimension=3"], "quote a name that contains a colon"),
         (["em.encoder=mine:Empty"], "encoder 'mine:Empty' returned NoneType, expected emea.data.Embeddings"),
         (["em.encoder=mine:Old"], "found fit(self, pairs, generator), expected fit(self, pairs, generator, report)"),
-        (["em.encoder=mine:Failing"], "mine.py, line 50: KeyError: 'no such key'"),
+        (["em.encoder=mine:Uneven"], "returned vectors of 64 and 8 numbers for source and target, expected as many"),
+        (["em.encoder=mine:Arrays"], "encoder 'mine:Arrays' returned a numpy ndarray for the source graph, expected a"),
+        (
+            ["em.encoder=mine:Whole"],
+            "encoder 'mine:Whole' returned a tensor of int64 and shape [40, 64] for the source",
+        ),
+        (["em.encoder=mine:Flat"], "encoder 'mine:Flat' returned a tensor of float32 and shape [40] for the source"),
+        (
+            ["em.encoder=mine:Nowhere"],
+            "found __init__(self, task, settings), expected __init__(self, task, settings, device)",
+        ),
+        (["em.rules=mine:Mask"], "rule 'mine:Mask' returned a tensor of bool, expected floats: a number for each of"),
+        (
+            ["em.encoder=mine:Forgetful"],
+            "encoder 'mine:Forgetful': Forgetful has the settings MySettings but lacks the line: Settings = MySettings",
+        ),
+        (["em.encoder=mine:Failing"], "mine.py, line 86: KeyError: 'no such key'"),
     ],
 )
 def test_one_that_breaks_its_contract_is_named(
@@ -132,6 +188,38 @@ def test_one_that_breaks_its_contract_is_named(
     settings = [part for option in options for part in ("--set", option)]
     assert emea(monkeypatch, *CHOSEN, *settings) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_vectors_may_be_in_double_precision_and_still_know_their_gradients(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MyModel", "Learning"):
+        assert emea(monkeypatch, *CHOSEN, "--set", f"em.encoder=mine:{name}", "--out", name) == 0
+    assert (folder / "Learning" / "alignment.tsv").read_text() == (folder / "MyModel" / "alignment.tsv").read_text()
+
+
+@pytest.mark.parametrize("encoder", ["propagation", "mine:MyModel"])
+def test_a_run_is_not_resumed_with_another_plugin(
+    encoder: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--set", f"em.encoder={encoder}", "--set", "em.rules=mine:MyRule", "--set", "em.rounds=2"]
+    write = Checkpoint.write
+
+    def stop(saved: Checkpoint, place: Path, task: Task) -> None:
+        write(saved, place, task)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "write", stop)
+        assert emea(monkeypatch, *chosen) == 130
+    before = (folder / "run" / CHECKPOINT).read_bytes()
+    (folder / "mine.py").write_text(MODULE + "# changed\n")
+    assert emea(monkeypatch, *chosen, "--resume") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{folder}/mine.py has changed since the run in run began" in said
+    assert (folder / "run" / CHECKPOINT).read_bytes() == before
+    (folder / "mine.py").write_text(MODULE)
+    assert emea(monkeypatch, *chosen, "--resume") == 0
 
 
 def test_sources_that_compiled_code_names_are_not_files_of_the_user(
@@ -191,6 +279,10 @@ def test_what_a_package_announces_is_found_by_name(package: Path, monkeypatch: p
     chosen = ["--encoder", "my_model", "--set", "em.rules=paris,my_rule", "--set", "encoders.my_model.dimension=32"]
     assert emea(monkeypatch, *chosen, "--set", "em.rounds=1", "--out", "run") == 0
     assert "[encoders.my_model]" in (package / "run" / "settings.toml").read_text()
+    settings = load(assignments=["em.encoder=my_model", "em.rules=paris,my_rule"])
+    assert own_sources(settings) == {"mine": (package / "site" / "mine.py").resolve()}
+    committee = ["em.encoder=committee", 'encoders.committee.members=["rrea", "my_model"]', "em.rules=paris"]
+    assert own_sources(load(assignments=committee)).keys() == {"mine"}
 
 
 def test_a_package_does_not_replace_what_is_built_in(package: Path) -> None:
@@ -222,6 +314,32 @@ def test_what_is_announced_has_to_be_a_class(package: Path) -> None:
         plugins.find("encoders", "missing", Encoder)
     with pytest.raises(SettingsError, match="'wrong' is not a valid encoder"):
         plugins.find("encoders", "wrong", Encoder)
+
+
+def test_lists_say_what_cannot_be_used_and_what_is_left_out(
+    package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = next((package / "site").glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text() + "\n[emea.baselines]\ngone = mine:Gone\n")
+    said = {}
+    for kind in ("encoders", "rules", "baselines", "formats"):
+        monkeypatch.setattr(sys, "argv", ["emea", kind])
+        with pytest.raises(SystemExit):
+            main()
+        said[kind] = " ".join(capsys.readouterr().out.split())
+    assert "my_model from mine 1.2 " in said["encoders"]
+    assert "'rrea' of mine 1.2 is left out: the name means another encoder" in said["encoders"]
+    assert (
+        "gone from mine 1.2, cannot be used: baseline 'gone' of the package mine cannot be imported"
+        in said["baselines"]
+    )
+    assert not any("cannot be used" in said[kind] or "left out" in said[kind] for kind in ("rules", "formats"))
+    (package / "site" / "mine.py").write_text("1 / 0")
+    monkeypatch.delitem(sys.modules, "mine")
+    monkeypatch.setattr(sys, "argv", ["emea", "rules"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "my_rule from mine 1.2, cannot be used: division by zero" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:

@@ -377,6 +377,7 @@ def mistakes() -> dict[str, tuple[Callable[[], Any], str]]:
         "decisions of nothing": (lambda: emea.read_decisions("x.tsv", OURS), "expected a task"),  # type: ignore[arg-type]
         "empty reference": (lambda: emea.read_reference([], task), "reference holds no pairs; expected at least one"),
         "evaluated task": (lambda: emea.evaluate(task, example[1]), "expected the result of emea.align"),  # type: ignore[arg-type]
+        "compared task": (lambda: emea.compare(task, task, example[1]), "expected two results of emea.align"),  # type: ignore[arg-type]
         "unknown preset": (lambda: emea.link(OURS, THEIRS, preset="quick"), "unknown preset 'quick'"),
         "list as preset": (lambda: emea.link(OURS, THEIRS, preset=["x"]), "found preset=a list"),  # type: ignore[arg-type]
         "confidence": (lambda: emea.link(OURS, THEIRS, min_confidence=2), "setting matching.minimum: found 2"),
@@ -495,6 +496,16 @@ def test_links_are_compared_with_pairs_of_any_kind(result: emea.Result, tmp_path
     assert precisions == {1.0}
     with pytest.raises(emea.InputError, match=r"expected a file of true pairs, such as 'truth.tsv'"):
         emea.evaluate(emea.load(tmp_path / "run"), sealed)
+
+
+def test_a_result_does_not_differ_from_itself(result: emea.Result, tmp_path: Path) -> None:
+    assert emea.compare(result, result, sorted(RIGHT)) == emea.Comparison(len(RIGHT), 0.0, 0.0, 1.0)
+    result.save(tmp_path / "run")
+    with pytest.raises(emea.InputError, match=r"keeps only the best candidates; expected two results of emea\.align"):
+        emea.compare(result, emea.load(tmp_path / "run"), sorted(RIGHT))  # type: ignore[arg-type]
+    swapped = emea.align(emea.read(THEIRS, OURS))
+    with pytest.raises(emea.InputError, match="found results for two source graphs"):
+        emea.compare(result, swapped, sorted(RIGHT))
 
 
 def test_what_a_program_prints_can_be_read(result: emea.Result) -> None:

@@ -324,6 +324,19 @@ def test_a_sample_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         assert sentence in capsys.readouterr().out
 
 
+def test_of_a_benchmark_both_pools_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome, _, _, known = tail_case(0)
+    measures = evaluate(outcome, Reference(links_of(known)))
+    show_measures(measures, benchmark=True)
+    *_, first, second, figures = capsys.readouterr().out.splitlines()
+    assert first.split() == ["calibration", "Hit@1", "Hit@1"]
+    assert second.split()[-5:] == ["error", "(test", "targets)", "(all", "targets)"]
+    hits = (measures.ranking[pool]["probability"].hit_at_1 for pool in ("test targets", "all targets"))
+    assert figures.split()[-2:] == [f"{each:.3f}" for each in hits]
+    show_measures(measures)
+    assert capsys.readouterr().out.count("Hit@1") == 1
+
+
 def test_similarities_are_held_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome, _, _, known = tail_case(2)
     whole = evaluate(outcome, Reference(links_of(known)))

@@ -226,6 +226,8 @@ def test_another_command_with_resume_is_told_the_difference(case: Case, tmp_path
     assert f"has seeds = {tmp_path}/seeds.tsv, found seeds = {tmp_path}/fewer.tsv;" in said
     said = case.align("--resume", "--out", "run", "--target-precision", "0.9", code=2)
     assert "has no matching.precision, found matching.precision = 0.9;" in said
+    said = case.command("align", "--resume", "--out", "run", "--set", "em.rounds=4", code=2)
+    assert "as it was begun, found other options without its graphs; expected the same command as before" in said
     assert (tmp_path / "run" / CHECKPOINT).read_bytes() == before
     case.command("align", "--resume", "--out", "run", "--quiet")
     assert finished(tmp_path / "run")

@@ -324,6 +324,7 @@ def test_evaluate_agrees_with_the_measures_of_the_run_itself(tmp_path: Path) -> 
     from_files = evaluate_run(tmp_path / "run", WORLD / "links.tsv")
     assert measures is not None
     assert from_files.reference == measures.reference
+    assert {each.mr for decodings in from_files.ranking.values() for each in decodings.values()} == {None}
     for read_back, itself in (
         (from_files.strict, measures.strict),
         (from_files.known_sources, measures.known_sources),
@@ -353,12 +354,25 @@ def test_evaluate_prints_tables_and_json(finished: Path, pairs: tuple[Path, Path
     asked = ["evaluate", str(finished), "--reference", str(pairs[1])]
     lines = command(*asked, folder=tmp_path).stdout.splitlines()
     assert lines[1].startswith("against 890 true links that were not given; counted: links whose source")
-    assert lines[2].split() == ["links", "precision", "recall", "F1", "calibration", "error", "Hit@1"]
+    assert lines[2].split() == [
+        "links",
+        "precision",
+        "recall",
+        "F1",
+        "calibration",
+        "error",
+        "Hit@1",
+        "(all",
+        "targets)",
+    ]
     every = command(*asked, "--all", folder=tmp_path).stdout
     main = lines[3].split()
     assert len(lines) == 4
     assert main[:5] in [line.split()[:5] for line in every.splitlines()]
     assert f"all targets   probability  {main[5]}" in every
+    assert [line.split()[-1] for line in every.splitlines() if "targets  " in line] == ["–"] * 4
+    assert "\nsimilarity: as in candidates.tsv" in every
+    assert "\nMR: not known" in every
     as_json = command("evaluate", str(finished), "--reference", str(pairs[1]), "--json", folder=tmp_path)
     assert json.loads(as_json.stdout)["reference"] == 989 - 99
 
@@ -434,9 +448,10 @@ def test_flags_are_shown_without_a_value(words: list[str], tmp_path: Path) -> No
 
 def test_public_names() -> None:
     public = {
-        "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference", "Result", "Round",
-        "SavedResult", "Settings", "SettingsError", "Task", "align", "evaluate", "graph", "link", "load", "profile",
-        "read", "read_benchmark", "read_decisions", "read_example", "read_graph", "read_reference", "rounds",
+        "Comparison", "EmeaError", "Fitting", "Graph", "InputError", "Links", "Measures", "Reading", "Reference",
+        "Result", "Round", "SavedResult", "Settings", "SettingsError", "Task", "align", "compare", "evaluate",
+        "graph", "link", "load", "profile", "read", "read_benchmark", "read_decisions", "read_example", "read_graph",
+        "read_reference", "rounds",
     }  # fmt: skip
     assert set(emea.__all__) == public
     assert public <= set(dir(emea))

@@ -21,7 +21,7 @@ from emea.errors import EmeaError, InputError, SettingsError, in_python, shown
 from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
-    from emea.analysis.measures import Measures
+    from emea.analysis.measures import Comparison, Measures
     from emea.contracts import Reading
     from emea.data import Graph, Links, Reference, Task
     from emea.examples import read_example
@@ -36,7 +36,7 @@ _LATER = {  # public name → the module that defines it
     **dict.fromkeys(("Graph", "Links", "Reference", "Task"), "emea.data"),
     **dict.fromkeys(("Fitting", "Round"), "emea.method.rounds"),
     **dict.fromkeys(("read", "read_benchmark", "read_decisions", "read_graph", "read_reference"), "emea.formats"),
-    "Measures": "emea.analysis.measures",
+    **dict.fromkeys(("Comparison", "Measures"), "emea.analysis.measures"),
     "Reading": "emea.contracts",
     **dict.fromkeys(("Result", "SavedResult", "load"), "emea.result"),
     "graph": "emea.formats._frames",
@@ -44,6 +44,7 @@ _LATER = {  # public name → the module that defines it
 }
 
 __all__ = [
+    "Comparison",
     "EmeaError",
     "Fitting",
     "Graph",
@@ -59,6 +60,7 @@ __all__ = [
     "SettingsError",
     "Task",
     "align",
+    "compare",
     "evaluate",
     "graph",
     "link",
@@ -209,6 +211,31 @@ def evaluate(result: Result | SavedResult, reference: Any) -> Measures:
         raise InputError(f"found {shown(result)}, expected the result of emea.align, or emea.load('run')")
     sealed = reference if isinstance(reference, Reference) else read_reference(reference, result.task)
     return measure(result.outcome, sealed)
+
+
+def compare(first: Result, second: Result, reference: Any) -> Comparison:
+    """Whether two runs on the same graphs differ by more than chance: the differences of Hit@1 and of the mean
+    reciprocal rank among the test targets, first minus second, and how likely they are if there is none. The reference
+    is what `evaluate` takes."""
+    from emea.analysis.evaluation import compare as measure
+    from emea.data import Reference
+    from emea.formats import read_reference
+    from emea.result import Result, SavedResult
+
+    for each in (first, second):
+        if isinstance(each, SavedResult):
+            raise InputError(
+                f"found the saved run {each.folder}, which keeps only the best candidates; expected two results of "
+                "emea.align"
+            )
+        if not isinstance(each, Result):
+            raise InputError(f"found {shown(each)}, expected two results of emea.align")
+    one, other = first.task, second.task
+    for side in ("source", "target"):
+        if not getattr(one, side).entities.equals(getattr(other, side).entities):
+            raise InputError(f"found results for two {side} graphs, expected two results for the same graphs")
+    sealed = reference if isinstance(reference, Reference) else read_reference(reference, one)
+    return measure(first.outcome, second.outcome, sealed)
 
 
 def _aligned(

@@ -13,13 +13,13 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from emea import contracts
 from emea.contracts import PluginSettings
-from emea.errors import SettingsError, explained
+from emea.errors import PluginError, SettingsError, explained
 
 Plugin = TypeVar("Plugin")
 PACKAGE = Path(__file__).parent
@@ -57,6 +57,18 @@ def announced(kind: str) -> dict[str, EntryPoint]:
     return {name: found[name] for name in sorted(found.keys() - {*built_in(kind)})}
 
 
+def unheard(kind: str) -> list[EntryPoint]:
+    """The entry points whose name means something else: what comes with this package, or another entry point."""
+    taken = {each.value for each in announced(kind).values()}
+    found = entry_points(group=f"emea.{kind}")
+    return [each for each in found if each.name in built_in(kind) or each.value not in taken]
+
+
+def origin(point: EntryPoint) -> str:
+    """Which package announces it."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+
+
 def summary(kind: str, name: str) -> str:
     """The first line of a plug-in's file, read without importing what the plug-in needs; or which package has it.
 
@@ -64,8 +76,7 @@ def summary(kind: str, name: str) -> str:
     'The PARIS rule: equal neighbours along similar relations support a pair (paper 4.2, eq. paris_prob).'
     """
     if name in announced(kind):
-        package = announced(kind)[name].dist
-        return f"from {package.name} {package.version}" if package else announced(kind)[name].value
+        return f"from {origin(announced(kind)[name])}"
     text = (PACKAGE / kind / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
@@ -112,7 +123,32 @@ def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> typ
         raise SettingsError(
             f"{kind[:-1]} '{name}' is incomplete; missing: {', '.join(sorted(missing))} (emea.contracts)"
         )
+    if issubclass(found, contracts.Plugin):
+        _refuse_other_parameters(found, f"{kind[:-1]} '{name}'")
+        _refuse_forgotten_settings(found, f"{kind[:-1]} '{name}'")
     return found
+
+
+def _refuse_other_parameters(plugin: type[contracts.Plugin[Any]], named: str) -> None:
+    """Name a plug-in that cannot be built from a task, settings and a device."""
+    try:
+        inspect.signature(plugin.__init__).bind(None, None, None, None)
+    except TypeError:
+        found = inspect.signature(plugin.__init__)
+        raise PluginError(f"{named}: found __init__{found}, expected __init__(self, task, settings, device)") from None
+
+
+def _refuse_forgotten_settings(plugin: type[contracts.Plugin[Any]], named: str) -> None:
+    """Name a plug-in that says which settings it takes, as in Encoder[MySettings], but does not have them: it would get
+    those of the class that it is made from."""
+    for each in plugin.__mro__:
+        if "Settings" in vars(each):
+            return
+        for base in vars(each).get("__orig_bases__", ()):
+            for taken in get_args(base):
+                if inspect.isclass(taken) and not issubclass(plugin.Settings, taken):
+                    stated = f"{each.__name__} has the settings {taken.__name__}"
+                    raise PluginError(f"{named}: {stated} but lacks the line: Settings = {taken.__name__}")
 
 
 def _unset(found: type) -> list[str]:

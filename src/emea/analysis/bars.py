@@ -2,8 +2,9 @@
 
 A coalition of kinds of evidence has the log-odds that the pair would have if only these spoke, with beliefs about other
 pairs as they are. Without the encoder all candidates of an entity are alike; a rule that is silent says nothing about
-any of them; without "rivals" the other candidates are as likely as those nothing is known about; without "none" one of
-the candidates is right; without "calibration" the method's own probability stands.
+any of them, and one that never says anything counts for nothing; without "rivals" the other candidates are as likely as
+those nothing is known about; without "none" one of the candidates is right; without "calibration" the method's own
+probability stands.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from emea.method.matching import SMALLEST_CHANCE
 
 ENCODER, NONE, RIVALS, CALIBRATION = "encoder", "none", "rivals", "calibration"
 NOTHING = 1e-300  # stands for a probability of 0
+READ = 1 << 16  # pairs at a time
 HIGHEST = float(np.log((1 - SMALLEST_CHANCE) / SMALLEST_CHANCE))  # log-odds that a method's probability can have
 
 
@@ -115,6 +117,8 @@ class _Side:
     ) -> None:
         self.wide, self.near, self.counted = _Index(proposed), _Index(considered), counted
         self.rules = {name: sides[place].cpu().numpy() for name, sides in grounds.rules.items()}
+        said = [_says_something(each) for each in self.rules.values()]
+        self.speaking = np.array([each or not any(said) for each in said], dtype=bool)  # [rules]
         self.none, self.say = grounds.none[place], grounds.say
 
     @classmethod
@@ -173,7 +177,7 @@ class _Side:
             if place >= 0:
                 said[place] = changed.get(name, said[place])
             logit += members[:, 1 + number, None] * said
-        ruled = members[:, 1 : 1 + len(self.rules)].any(1)
+        ruled = (members[:, 1 : 1 + len(self.rules)] & self.speaking).any(1)  # "none" is no answer to silence
         usual = np.log(given / max(1, len(near)))
         proposal = np.where(encoder[:, None], np.log(chance.clip(NOTHING)), usual)
         neutral = ~rivals[:, None] & (np.arange(len(near)) != place)
@@ -186,6 +190,11 @@ class _Side:
         mass = np.where(encoder, np.where(none, given, given / left), 1.0)
         believed: np.ndarray = share * compatible * mass[:, None] * counted
         return believed
+
+
+def _says_something(said: np.ndarray) -> bool:
+    """Whether a rule says something about any pair; of what lies in a file, no more is read than it takes to know."""
+    return any(bool(said[first : first + READ].any()) for first in range(0, len(said), READ))
 
 
 def _among(these: np.ndarray, those: np.ndarray) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from emea.analysis.calibration import calibration_error, curve, reliability
-from emea.analysis.measures import Alignments, LinkMeasures, Measures, Ranking
+from emea.analysis.measures import Alignments, Comparison, LinkMeasures, Measures, Ranking
 from emea.analysis.ranking import (
     CSLS,
     Answer,
@@ -85,6 +86,26 @@ def realistic_ranks(subject: Answer, reference: Reference, pool: str, decoding: 
     inside = target_pools(subject, known)[pool]
     best, worst = ranks(subject, known, inside, decoding)
     return torch.cat([(best + worst) / 2, _lowest(inside, reference)])
+
+
+def compare(first: Outcome | Answer, second: Outcome | Answer, reference: Reference) -> Comparison:
+    """How two runs on the same graphs differ, pair by pair, leaving out sources that either was given."""
+    from emea.analysis.significance import paired_t_test  # here: it loads slowly
+
+    both = [answer(each) if isinstance(each, Outcome) else each for each in (first, second)]
+    given = [each.given.to(torch.device("cpu")) for each in both]
+    shared = given[0] + given[1]
+    ranked = [
+        realistic_ranks(
+            replace(each, given=shared.to(each.given.source.device)), reference, "test targets", "probability"
+        ).cpu()
+        for each in both
+    ]
+    if not len(ranked[0]):
+        return Comparison(0, 0.0, 0.0, 1.0)
+    one, other = ranked
+    hits = float((one <= 1).double().mean() - (other <= 1).double().mean())
+    return Comparison(len(one), hits, *paired_t_test(1 / one, 1 / other))
 
 
 def _lowest(pool: Tensor, reference: Reference) -> Tensor:

@@ -14,7 +14,7 @@ class Ranking:
     hit_at_1: float
     hit_at_10: float
     mrr: float  # mean reciprocal rank
-    mr: float  # mean rank
+    mr: float | None  # mean rank; None if nobody knows the ranks beyond the best candidates
     hit_at_1_shared: float  # like Hit@1, but a tie of k at the top counts as 1/k of a hit
 
 
@@ -94,6 +94,17 @@ class Measures:
         known = ("known sources: links whose source occurs in the reference", self.known_sources)
         strict = ("strict: all links", self.strict)
         return (strict, known) if self.complete else (known, strict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a first run differs from a second on the same true pairs, ranked among the test targets by final probability.
+    Differences are the first's figure minus the second's: above 0, the first is better."""
+
+    pairs: int  # true pairs that neither run was given
+    hit_at_1: float
+    mrr: float
+    p_value: float  # two-tailed, of the paired t-test on reciprocal ranks
 
 
 def spelled_out(value: Any) -> Any:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from emea.data import Embeddings, Task
 from emea.engine import LOCAL, Engine, Kept, ranges
-from emea.errors import PluginError
+from emea.errors import PluginError, shown
 from emea.kernels.devices import at_a_time
 from emea.kernels.limits import EMBEDDING_BLOCK
 from emea.kernels.messages import Pattern, products
@@ -127,8 +127,15 @@ def checked(embeddings: Embeddings, engine: Engine, graphs: Task, name: str) -> 
     that may not be linked are set to 0, so that nothing finds them."""
     if not isinstance(embeddings, Embeddings):
         raise PluginError(f"encoder '{name}' returned {type(embeddings).__name__}, expected emea.data.Embeddings")
-    kept = KeptEmbeddings.of(embeddings, engine)
+    kept = (
+        embeddings if isinstance(embeddings, KeptEmbeddings) else KeptEmbeddings.of(_usable(embeddings, name), engine)
+    )
     sides = ("source", graphs.source), ("target", graphs.target)
+    if len({form.shape[1] for form in kept.forms}) > 1:
+        found = " and ".join(f"{form.shape[1]:,}" for form in kept.forms)
+        raise PluginError(
+            f"encoder '{name}' returned vectors of {found} numbers for source and target, expected as many"
+        )
     for length, form, (which, graph) in zip(kept.lengths(), kept.forms, sides, strict=True):
         of = f"of the {which} graph's {len(graph.entities):,} entities (shared values included)"
         if len(length) != len(graph.entities):
@@ -140,6 +147,22 @@ def checked(embeddings: Embeddings, engine: Engine, graphs: Task, name: str) -> 
             raise PluginError(f"encoder '{name}' returned {what}, expected rows of length 1 or 0 {of}")
     linkable = [graph.linkable.to(kept.device) for _, graph in sides]
     return kept if all(bool(each.all()) for each in linkable) else kept.masked(*linkable)
+
+
+def _usable(embeddings: Embeddings, name: str) -> Embeddings:
+    """The embeddings as plain vectors: without the history that gradients need, and in single precision where they are
+    in double; anything else is refused."""
+    sides: list[Tensor] = []
+    for which, side in (("source", embeddings.source), ("target", embeddings.target)):
+        expected = f"for the {which} graph, expected a torch tensor of floats, [entities, dimension]"
+        if not isinstance(side, Tensor):
+            raise PluginError(f"encoder '{name}' returned {shown(side)} {expected}")
+        if side.ndim != 2 or not side.is_floating_point():
+            kind = str(side.dtype).removeprefix("torch.")
+            raise PluginError(f"encoder '{name}' returned a tensor of {kind} and shape {list(side.shape)} {expected}")
+        vectors = side.detach()
+        sides.append(vectors.float() if vectors.dtype == torch.float64 else vectors)
+    return Embeddings(*sides)
 
 
 def _form(side: Tensor) -> _Form:

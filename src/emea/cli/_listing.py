@@ -136,6 +136,7 @@ def formats() -> None:
 
 def _list(kind: str, name: str | None) -> None:
     """The plug-ins of a kind, read without importing what they compute with; or the settings of one."""
+    from rich.markup import escape
     from rich.table import Table
 
     from emea.cli._console import out
@@ -151,7 +152,24 @@ def _list(kind: str, name: str | None) -> None:
         return
     table = Table(box=None, show_header=False, padding=(0, 2))
     for each in plugins.names(kind):
-        table.add_row(each, plugins.summary(kind, each))
+        table.add_row(each, escape(plugins.summary(kind, each) + _unusable(kind, each)))
     out.print(table)
+    for point in plugins.unheard(kind):
+        told = f"'{point.name}' of {plugins.origin(point)} is left out: the name means another {kind[:-1]}"
+        out.print(told, markup=False, highlight=False, soft_wrap=True)
     if kind != "formats":
         out.print(f"settings: emea {kind} NAME", highlight=False)
+
+
+def _unusable(kind: str, name: str) -> str:
+    """Why what a package announces cannot be used; nothing of what can."""
+    if name not in plugins.announced(kind):
+        return ""
+    from emea import contracts
+
+    contract = {"encoders": contracts.Encoder, "rules": contracts.Rule, "baselines": contracts.Baseline}
+    try:
+        plugins.find(kind, name, contract.get(kind, contracts.Format))
+    except Exception as error:  # noqa: BLE001 - a module of others may fail by anything
+        return f", cannot be used: {str(error) or type(error).__name__}"
+    return ""

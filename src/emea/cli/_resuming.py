@@ -76,6 +76,11 @@ def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOpt
     refuse_finished(folder)
     if not any(_says_something(group) for group in (graphs, reading, method, output)):
         return path
+    if graphs.source is None and graphs.data is None and method.config is None:
+        raise SettingsError(
+            f"--resume goes on with the run in {folder} as it was begun, found other options without its graphs; "
+            f"expected the same command as before with --resume, or none but --resume --out {folder}"
+        )
     inputs = chosen_inputs(graphs, reading, output, method.config)
     asked = {**chosen_settings(method, inputs, output).resolved(), "run": inputs.table()}
     begun = {**load(config=path).resolved(), "run": Inputs.parse(read_config(path, "run"), path).table()}

@@ -42,7 +42,7 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
     if outcome.absence is not None:
         out.print(shown_absence(outcome, outcome.absence), highlight=False, soft_wrap=True)
     if measures is not None:
-        show_measures(measures, everything=everything)
+        show_measures(measures, everything=everything, benchmark=outcome.prepared.given.benchmark)
     out.print(f"\nfiles in {folder}:", highlight=False)
     for name, meaning in {**RESULTS, **RECORDS}.items():
         if (folder / name).exists() and (measures is not None or name != "metrics.json"):

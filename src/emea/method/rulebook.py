@@ -111,7 +111,10 @@ def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) 
     expected = f"a number for each of {count:,} pairs" + (f" and {several} indicators" if several > 1 else "")
     if not isinstance(values, Tensor):
         raise PluginError(f"rule '{name}' returned {type(values).__name__}, expected a tensor with {expected}")
-    found, values = list(values.shape), values.double()
+    if not values.is_floating_point():  # a mask, say, is no evidence: it would count as log-odds of 1
+        kind = str(values.dtype).removeprefix("torch.")
+        raise PluginError(f"rule '{name}' returned a tensor of {kind}, expected floats: {expected}")
+    found, values = list(values.shape), values.detach().double()
     values = values[:, None] if values.ndim == 1 else values
     if list(values.shape) != [count, several]:
         raise PluginError(f"rule '{name}' returned a tensor of shape {found}, expected {expected}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Checkpoint:
     state: State
     rounds: list[dict[str, Any]]
     timings: list[dict[str, Any]]
+    sources: dict[str, str] = field(default_factory=dict)  # fingerprints of plug-ins that are not part of this package
 
     def write(self, folder: Path, task: Task) -> None:
         """Put the checkpoint in place of the last one."""
@@ -54,6 +55,7 @@ class Checkpoint:
             "scouts": state.scouts,
             "rounds": self.rounds,
             "timings": self.timings,
+            "sources": self.sources,
         }
         record |= {"task": fingerprint(task), "format": FORMAT}
         text = json.dumps(record)
@@ -100,7 +102,7 @@ class Checkpoint:
             random=tensors["random"],
             encoder=encoder,
         )
-        return cls(state, record["rounds"], record["timings"])
+        return cls(state, record["rounds"], record["timings"], record.get("sources", {}))
 
     @staticmethod
     def remove(folder: Path) -> None:

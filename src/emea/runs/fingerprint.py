@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from emea import plugins
+from emea.contracts import Encoder, Plugin, Rule
+from emea.settings import EMEA, Settings
 
 FOLDERS = ("kernels", "candidates", "encoders", "rules", "method", "baselines", "analysis")
 FILES = (
@@ -35,6 +41,29 @@ def code_fingerprint() -> str:
     for path in sorted(paths):
         digest.update(f"{path.relative_to(root).as_posix()}\n{_syntax(path.read_text(encoding='utf-8'))}\n".encode())
     return digest.hexdigest()[:12]
+
+
+def own_sources(settings: Settings) -> dict[str, Path]:
+    """The files of encoder and rules that are not part of this package, by module, and of the classes they extend."""
+    if settings.method != EMEA:
+        return {}
+    encoders = [settings.em.encoder]
+    if settings.em.encoder == "committee":
+        encoders += settings.encoder_settings().model_dump()["members"]
+    found: list[type[Plugin[Any]]] = [plugins.find("encoders", name, Encoder) for name in encoders]
+    found += [plugins.find("rules", name, Rule) for name in settings.rule_names]
+    extended = {each for plugin in found for each in plugin.__mro__ if issubclass(each, Plugin)}
+    modules = sorted({each.__module__ for each in extended})
+    files = {name: getattr(sys.modules[name], "__file__", None) for name in modules}  # a session of Python has none
+    paths = {name: Path(file).resolve() for name, file in files.items() if file is not None}
+    return {name: path for name, path in paths.items() if not path.is_relative_to(plugins.PACKAGE.resolve())}
+
+
+def file_fingerprints(sources: dict[str, Path]) -> dict[str, str]:
+    """A number for each file, the same only for the same content; none for what is no file, such as a part of an
+    archive."""
+    files = {name: path for name, path in sources.items() if path.is_file()}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def _syntax(text: str) -> str:

@@ -31,8 +31,8 @@ TYPES = {  # of the columns that are read
 
 
 def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Measures:
-    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank. The
-    reference is complete if that is said, or if it names every source."""
+    """The measures of a finished run against a file of pairs; targets below the written candidates share a rank, which
+    says little about the mean one. The reference is complete if that is said, or if it names every source."""
     check_run(folder)
     described = read_config(folder / "settings.toml", "run")
     paths = (folder / "alignment.tsv", written_table(folder, "candidates"), folder / "seeds.tsv")
@@ -61,7 +61,16 @@ def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Me
     given_links = sum(known_to_run[1:], known_to_run[0])
     subject = Answer(found, pairs.source[order], pairs.target[order], scores, every, given_links)
     whole = complete or len(torch.unique(links.source)) >= int(described["sources"])
-    return replace(evaluate(subject, Reference(links)), complete=whole)
+    return replace(_without_mean_rank(evaluate(subject, Reference(links))), complete=whole)
+
+
+def _without_mean_rank(measures: Measures) -> Measures:
+    """The same without what mostly depends on ranks beyond the written candidates."""
+    ranking = {
+        pool: {name: replace(each, mr=None) for name, each in decodings.items()}
+        for pool, decodings in measures.ranking.items()
+    }
+    return replace(measures, ranking=ranking)
 
 
 def _counted(pairs: pa.Table) -> pa.Table:

@@ -17,6 +17,7 @@ from emea.analysis.evaluation import evaluate
 from emea.analysis.measures import Measures
 from emea.data import Reference, Task
 from emea.engine import opened
+from emea.errors import InputError
 from emea.evidence.prepared import Prepared
 from emea.formats._files import write_text
 from emea.formats.table import write_columns
@@ -24,6 +25,7 @@ from emea.kernels.devices import peak_memory
 from emea.method.rounds import Fitting, Outcome, State, Step
 from emea.runs.align import Observers, align
 from emea.runs.checkpoint import Checkpoint
+from emea.runs.fingerprint import file_fingerprints, own_sources
 from emea.runs.folder import ENGINE, LAST, clear
 from emea.runs.inputs import Inputs
 from emea.runs.promise import doubt
@@ -49,12 +51,15 @@ def run(
     the results replace it. Baselines start over.
     """
     task = prepared.given
-    saved = Checkpoint.read(folder, task) if resume else None
+    saved, sources = Checkpoint.read(folder, task) if resume else None, own_sources(settings)
+    own = file_fingerprints(sources)
+    if saved is not None:
+        _refuse_changed(sources, own, saved.sources, folder)
     clear(folder)
     if saved is None:
         Checkpoint.remove(folder)
     write_given(task, settings, inputs, folder)
-    keeper = _Keeper(folder, task, saved, observers or Observers())
+    keeper = _Keeper(folder, task, saved, own, observers or Observers())
     with opened(settings.engine.kind, settings.engine.gpus) as engine:
         outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
         write_result(outcome, folder, inputs)
@@ -71,11 +76,23 @@ def run(
     return outcome, measures
 
 
+def _refuse_changed(sources: dict[str, Path], now: dict[str, str], before: dict[str, str], folder: Path) -> None:
+    """Refuse to go on with another model or rule than the one that the rounds so far were made with."""
+    for name in now.keys() & before.keys():
+        if now[name] != before[name]:
+            raise InputError(
+                f"{sources[name]} has changed since the run in {folder} began, and its rounds would be of two models; "
+                "put the file back as it was, or start over with --force in place of --resume"
+            )
+
+
 class _Keeper:
     """Writes down each round as it ends, and keeps a checkpoint."""
 
-    def __init__(self, folder: Path, task: Task, saved: Checkpoint | None, observers: Observers) -> None:
-        self.folder, self.task, self.others = folder, task, observers
+    def __init__(
+        self, folder: Path, task: Task, saved: Checkpoint | None, sources: dict[str, str], observers: Observers
+    ) -> None:
+        self.folder, self.task, self.sources, self.others = folder, task, sources, observers
         self.observers = Observers(self.round, self.fit, observers.judging)
         self.rounds, self.timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
         self.saved_at = time.monotonic()
@@ -100,7 +117,7 @@ class _Keeper:
             self.others.fit(fitting)
 
     def _keep(self, state: State) -> None:
-        Checkpoint(state, self.rounds, self.timings).write(self.folder, self.task)
+        Checkpoint(state, self.rounds, self.timings, self.sources).write(self.folder, self.task)
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

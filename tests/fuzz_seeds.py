@@ -3,6 +3,7 @@
 import datetime
 import io
 import sqlite3
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -194,6 +195,16 @@ def _database() -> bytes:
     with closing(sqlite3.connect(":memory:")) as opened:
         opened.executescript(DATABASE)
         return opened.serialize()
+
+
+def workbook_of(rows: Iterable[Sequence[object]]) -> bytes:
+    """A workbook of one sheet."""
+    book, packed = Workbook(write_only=True), io.BytesIO()
+    sheet = book.create_sheet("one")
+    for row in rows:
+        sheet.append(row)
+    book.save(packed)
+    return packed.getvalue()
 
 
 def _workbook() -> bytes:

@@ -16,7 +16,7 @@ from emea.contracts import PLAIN, Choice, Format, GraphReader, GraphWriter, Pair
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
-from fuzz_seeds import ALIGNMENT, FAULTY, FOREIGN_SSSOM, IDS, OPENEA, RDF, RDF_XML, SETTINGS, read_only
+from fuzz_seeds import ALIGNMENT, FAULTY, FOREIGN_SSSOM, IDS, OPENEA, RDF, RDF_XML, SETTINGS, read_only, workbook_of
 from fuzz_structure import restructured
 
 SECONDS = 5.0  # that one case may take
@@ -131,6 +131,9 @@ def _graphs() -> list[Subject]:
 
 def _pairs() -> list[Subject]:
     files = _written(PairReader, "pair_suffixes", lambda plugin, path: plugin.write_pairs(small_pairs(), path))
+    table = small_pairs()
+    workbook = workbook_of([table.column_names, *zip(*table.to_pydict().values(), strict=True)])
+    files |= {"excel.xlsx": workbook, "excel.xlsx.gz": gzip.compress(workbook, mtime=0)}
     files["foreign.sssom.tsv"] = FOREIGN_SSSOM.encode()
     files["gold.xml"] = ALIGNMENT.encode("latin-1")
     found = [Subject(f"pairs {name}", {name: files[name]}, _pair_reader(name)) for name in sorted(files)]

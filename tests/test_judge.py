@@ -555,6 +555,9 @@ def test_chance_lowers_few_links_whatever_its_share(shared: int, most: float, mo
         for side, rows in (("x", range(60)), ("y", range(60 - shared, 120 - shared)))
     )
     monkeypatch.setattr("emea.method.mixture._Mixture.by_chance", lambda _, found, __: np.full(len(found), 0.4))
-    confidence = emea.align(emea.read(first, second)).outcome.alignment.confidence
+    result = emea.align(emea.read(first, second))
+    confidence = result.outcome.alignment.confidence
     assert len(confidence) == shared
     assert most - 0.2 < float(confidence.max()) <= most
+    told = " ".join(str(result.explain("x59")).split())
+    assert ("chance makes links as good as this so often" in told) == (most < 1)

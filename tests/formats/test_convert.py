@@ -196,7 +196,7 @@ def test_exclusions_are_not_links(tmp_path: Path) -> None:
         read_known(tmp_path / "pairs.tsv", source, graph_of(["x"]))
 
 
-def test_every_format_of_pairs_is_read_and_written() -> None:
+def test_what_is_written_can_be_read() -> None:
     for each in FORMATS:
-        assert isinstance(each, PairReader) == isinstance(each, PairWriter)
+        assert isinstance(each, PairReader) or not isinstance(each, PairWriter)
         assert isinstance(each, GraphReader) or not isinstance(each, GraphWriter)

@@ -62,7 +62,5 @@ class Bunches:
 
 def _sums(index: Tensor, features: Tensor, start: Tensor) -> Tensor:
     """Sum of features[index] from each start to the next, [starts − 1, features]."""
-    if features.device.type == "cpu":  # where an embedding bag compiles its loop, and crashes if there is no memory to
-        return torch.segment_reduce(features[index], "sum", lengths=start.diff(), unsafe=True, initial=0.0)
     sums: Tensor = torch.nn.functional.embedding_bag(index, features, start, mode="sum", include_last_offset=True)
     return sums

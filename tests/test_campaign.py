@@ -36,7 +36,7 @@ Script = Callable[[str], ModuleType]
 
 
 # On x86, torch's embedding bag compiles its loop, and ends the process by a signal if a limit of the system leaves no
-# memory to (docs/campaign.md).
+# memory to (docs/log.md, "Little memory on x86").
 CRASHES = pytest.mark.xfail(platform.machine() in {"x86_64", "AMD64"}, reason="torch crashes without memory for code")
 
 

@@ -2,25 +2,13 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
-from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.amounts import read_amounts
 from emea.evidence.values import read_values
 from emea.settings import EvidenceSettings
 from two_tables import linked
-
-
-def graph(**columns: tuple[str, ...]) -> Graph:
-    cells = [
-        (row, column, value, "", "")
-        for column, values in enumerate(columns.values())
-        for row, value in enumerate(values)
-    ]
-    table = pa.table([*zip(*cells, strict=True)], schema=LITERAL_SCHEMA)
-    names, nothing = [f"e{row}" for row in range(max(map(len, columns.values())))], np.zeros((0, 3), dtype=np.int64)
-    return Graph.build(names, [], nothing, attributes=list(columns), literals=table)
+from valued_columns import graph
 
 
 def amounts(*values: str, **others: tuple[str, ...]) -> list[str | None]:

@@ -14,21 +14,11 @@ from emea.evidence.values import normal_form, read_values, words_apart
 from emea.runs.wording import Called
 from emea.settings import EvidenceSettings
 from two_tables import linked, museums, people
+from valued_columns import graph
 
 DAY_FIRST = ("31/12/2001", "1/2/2003", "04/05/2006")
 UNCLEAR = ("01/02/2003", "04/05/2006", "07/08/2009")
 NORMAL = {"01/02/2003": "d 2003-02-01", "04/05/2006": "d 2006-05-04", "07/08/2009": "d 2009-08-07"}
-
-
-def graph(**columns: tuple[str, ...]) -> Graph:
-    cells = [
-        (row, column, value, "", "")
-        for column, values in enumerate(columns.values())
-        for row, value in enumerate(values)
-    ]
-    table = pa.table([*zip(*cells, strict=True)], schema=LITERAL_SCHEMA)
-    names, nothing = [f"e{row}" for row in range(max(map(len, columns.values())))], np.zeros((0, 3), dtype=np.int64)
-    return Graph.build(names, [], nothing, attributes=list(columns), literals=table)
 
 
 OTHER = graph(name=("Ada", "Bob"))

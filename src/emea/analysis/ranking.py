@@ -159,7 +159,7 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
     def tail(links: Links, rows: Tensor, pools: Tensor) -> Tensor:
         """Among each pool's targets that are not candidates, and among all: how many beat the link in each of the rows,
         how many tie, [pools, rows, 4]."""
-        counts, inside = [], pools.T.float()
+        counts = []
         order_true, true = (
             torch.argsort(links.source, stable=True),
             torch.bincount(links.source, minlength=pairs.sources),
@@ -171,10 +171,10 @@ def count_beyond(embeddings: Embeddings, pairs: Candidates) -> Callable[[Links, 
             right = csls.gather(1, target[:, None])
             row, position = expand(first_true[source], true[source])
             csls[row, links.target[order_true[position]]] = -torch.inf  # itself, and other true targets of its source
-            whole = _ahead_and_level(csls, right, inside)
+            beyond = torch.ones_like(csls, dtype=torch.bool)
             row, position = expand(first[source], count[source])
-            csls[row, pairs.target[position if order is None else order[position]]] = -torch.inf
-            counts.append(torch.cat([_ahead_and_level(csls, right, inside), whole], 2))
+            beyond[row, pairs.target[position if order is None else order[position]]] = False
+            counts.append(_ahead_and_level(csls, right, beyond, pools))
         return torch.cat(counts, 1).double()
 
     return tail
@@ -190,12 +190,15 @@ def _cosines(rows: Tensor, columns: Tensor) -> Tensor:
     return found
 
 
-def _ahead_and_level(csls: Tensor, right: Tensor, inside: Tensor) -> Tensor:
-    """How many targets of each pool are above the right one of each row, and how many level with it,
-    [pools, rows, 2]; `inside` is [targets, pools]."""
-    ahead = (csls > right + TIED_SIMILARITY).float() @ inside
-    level = ((csls >= right - TIED_SIMILARITY) & (csls <= right + TIED_SIMILARITY)).float() @ inside
-    return torch.stack([ahead.T, level.T], 2)
+def _ahead_and_level(csls: Tensor, right: Tensor, beyond: Tensor, pools: Tensor) -> Tensor:
+    """How many targets of each pool are above the right one of each row, and how many level with it: of those `beyond`
+    its candidates, [rows, targets] bool, then of all, [pools, rows, 4]. Few are as good as the right one."""
+    row, target = (csls >= right - TIED_SIMILARITY).nonzero(as_tuple=True)
+    ahead, outside = csls[row, target] > (right + TIED_SIMILARITY)[row, 0], beyond[row, target]
+    found = torch.stack([ahead & outside, ~ahead & outside, ahead, ~ahead], 1)
+    inside = pools[:, target, None]
+    counts = csls.new_zeros(len(pools), len(csls), found.shape[1])
+    return counts.index_add_(1, row, (inside & found).to(counts.dtype))
 
 
 def average(values: Tensor, weight: Tensor | None = None) -> float:

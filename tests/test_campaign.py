@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -35,13 +34,8 @@ with held(Path(sys.argv[1]), shared=sys.argv[2] == "shared"):
 Script = Callable[[str], ModuleType]
 
 
-# On x86, torch's embedding bag compiles its loop, and ends the process by a signal if a limit of the system leaves no
-# memory to (docs/log.md, "Little memory on x86").
-CRASHES = pytest.mark.xfail(platform.machine() in {"x86_64", "AMD64"}, reason="torch crashes without memory for code")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[CRASHES] if name == "memory" else []) for name in FEW])
+@pytest.mark.parametrize("name", FEW)
 def test_a_few_cases_of_each_kind_end_well(name: str, tmp_path: Path) -> None:
     line = [sys.executable, str(SCRIPT), "--only", name, "--amount", str(FEW[name]), "--store", str(tmp_path)]
     line += ["--jobs", "2"] if name == "malformed" else []

@@ -1,6 +1,8 @@
 """What is refused or warned of before a run, and what it will take."""
 
 import random
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -205,6 +207,16 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 def test_free_memory_is_told() -> None:
     assert free_memory(torch.device("cpu")) > 1e8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit addresses")
+def test_a_limit_of_addresses_leaves_less_memory() -> None:
+    line = "import resource, psutil, torch; from emea.kernels.devices import free_memory; "
+    line += "held = psutil.Process().memory_info(); resource.setrlimit(resource.RLIMIT_AS, (held.vms + 2**27,) * 2); "
+    line += "print(held.rss, free_memory(torch.device('cpu')))"
+    said = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True).stdout
+    held, free = map(float, said.split())
+    assert free == pytest.approx(held + 2**27, abs=2**25)
 
 
 def test_little_work_takes_one_thread_and_leaves_the_others_as_they_were() -> None:

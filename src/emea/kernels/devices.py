@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import math
 import os
 import platform
 import sys
@@ -78,14 +79,25 @@ def at_a_time(block: int, device: torch.device) -> int:
 
 
 def free_memory(device: torch.device) -> float:
-    """Bytes still available on the device, or to this process if a control group limits it."""
+    """Bytes still available on a GPU; on a CPU those that this process may hold, with what it holds already, also if a
+    control group or a limit of its address space leaves less than there is."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
-    available = float(psutil.virtual_memory().available)
+    held, available = psutil.Process().memory_info(), float(psutil.virtual_memory().available)
     limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))  # psutil ignores these
     if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
         available = min(available, float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
-    return available
+    return held.rss + max(0.0, min(available, _address_space() - held.vms))
+
+
+def _address_space() -> float:
+    """Bytes of addresses that the system lets this process have, as by `ulimit -v`."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else float(limit)
 
 
 def peak_memory(process: int | None = None) -> float:

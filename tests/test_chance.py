@@ -12,7 +12,7 @@ import pytest
 import emea
 from emea.data import LITERAL_SCHEMA, Graph, Links, Task
 from emea.evidence.comparison import Comparison
-from emea.method.chance import by_chance, coincidences
+from emea.method.chance import by_chance, would_link
 from emea.method.copies import copies
 from emea.method.mixture import _Mixture
 from test_comparison import described, words_of_all
@@ -78,7 +78,7 @@ def test_links_are_explained_as_far_as_pairs_within_a_graph_are_as_good() -> Non
     score = np.array([9.0] * 40 + [20.0] * 40 + [1.0] * 200)
     linked = score > 5
     against, weight = np.array([9.0, 1.0]), np.array([30.0, 1e6])
-    made = coincidences(score, linked, against, weight)
+    made = would_link(score, linked, against, weight)
     assert made == pytest.approx([30, 0], abs=1e-3)
     found = by_chance(score, linked, against, made, 0.0)
     assert found[:40] == pytest.approx(30 / 40)

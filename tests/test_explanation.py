@@ -364,7 +364,7 @@ def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: P
     found = explainer.explain("Schweiz")
     check(found)
     near = {group.name: group for group in found.groups}["neighbours"]
-    assert {"Swiss Franc", "Italian"} <= {part.source_neighbour.label for part in near.parts if part.source_neighbour}
+    assert {"Swiss Franc", "French"} <= {part.source_neighbour.label for part in near.parts if part.source_neighbour}
 
 
 def test_both_sides_may_be_asked_about(explainer: Explainer) -> None:

@@ -22,9 +22,9 @@ from emea.method import sample
 from emea.method.competition import Competition, competing
 from emea.method.grounds import Steps
 from emea.method.judge import LONE, _cosine, _proposed
-from emea.method.mixture import Sample, _Mixture
+from emea.method.mixture import _Mixture
 from emea.method.profiles import Profiles, Rivals, by_level, falling
-from emea.method.sample import _fitting
+from emea.method.sample import Sample, _fitting
 from emea.method.support import LINKED, SUPPORT, Support, Told
 from emea.runs.run import summary
 from emea.settings import load

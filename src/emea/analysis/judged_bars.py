@@ -1,7 +1,8 @@
 """The log-odds of a pair that was judged by values, as a sum; by Shapley values, as in `bars`.
 
 Without "none" a pair is as likely as not before anything is known about it; otherwise what is added to that are
-likelihood ratios. Without "rivals" no other pair competes; without "calibration" probability has no ceiling.
+likelihood ratios. Without "rivals" no other pair competes, or is as good; without "calibration" probability has no
+ceiling.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from emea.analysis.bars import CALIBRATION, HIGHEST, RIVALS, Bars
 from emea.analysis.shapley import coalitions
 from emea.method.competition import LOG_ODDS, against_none
-from emea.method.grounds import IDENTITY, Grounds, Judged
+from emea.method.grounds import ALIKE, IDENTITY, Grounds, Judged
 from emea.method.judge import LEAST
 from emea.method.matching import SMALLEST_CHANCE
 
@@ -31,9 +32,11 @@ class JudgedBars:
 
     def __init__(self, grounds: Grounds, judged: Judged) -> None:
         self.judged, self.competition = judged, grounds.competition
-        self.names = [*judged.said, RIVALS, CALIBRATION]
+        told = {name: said for name, said in judged.said.items() if name != ALIKE}
+        self.kinds, self.names = list(told), [*told, RIVALS, CALIBRATION]
         self.members = coalitions(len(self.names))
-        self.said = np.stack(list(judged.said.values()), 1) if len(judged.pairs) else np.zeros((0, len(judged.said)))
+        self.said = np.stack(list(told.values()), 1) if len(judged.pairs) else np.zeros((0, len(told)))
+        self.alike = judged.said.get(ALIKE, np.zeros(len(judged.pairs)))
         width = int(judged.pairs[:, 1].max(initial=0)) + 1
         self.width, key = width, judged.pairs[:, 0] * width + judged.pairs[:, 1]
         self.order = np.argsort(key, kind="stable")
@@ -65,13 +68,16 @@ class JudgedBars:
 
     def _worth(self, row: int, members: np.ndarray, changed: dict[str, float]) -> tuple[np.ndarray, bool]:
         """Log-odds for each coalition, and whether those of the last are at a limit."""
-        judged, own = self.judged, self.said[row].copy()
+        own = self.said[row].copy()
         for name, value in changed.items():
-            own[list(judged.said).index(name)] = value
-        speaking = members[:, : len(judged.said)].T.astype(float)
-        odds = (own @ speaking).clip(*LOG_ODDS)
+            own[self.kinds.index(name)] = value
+        speaking = members[:, : len(self.kinds)].T.astype(float)
+        odds = (own @ speaking + self.alike[row] * members[:, -2]).clip(*LOG_ODDS)
         rivals = self._rivals(row)
-        sums = [against_none(self.said[rows] @ speaking).sum(0) for rows in (rivals.source, rivals.target)]
+        sums = [
+            against_none(self.said[rows] @ speaking + self.alike[rows, None]).sum(0)
+            for rows in (rivals.source, rivals.target)
+        ]
         counted = [
             total for total, once in zip(sums, self.competition, strict=True) if once or not any(self.competition)
         ]

@@ -8,10 +8,21 @@ import numpy as np
 from emea.method.grounds import Steps
 
 INDEPENDENT = 0.3  # weight of "fields are independent" against what pairs within a graph show
+UNTOLD = 0.1  # log-odds by which scores differ that are told apart by nothing but how often a value was counted
 TOP_PRIOR = 0.1  # unmatched pairs assumed beyond the best that was seen
 
 
-def coincidences(score: np.ndarray, linked: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def raised(against: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Scores of pairs within a graph; where a pair between the graphs scores hardly more, its score."""
+    if not len(score):
+        return against
+    rising = np.unique(score)
+    above = rising[np.searchsorted(rising, against).clip(max=len(rising) - 1)]
+    found: np.ndarray = np.where((above >= against) & (above - against <= UNTOLD), above, against)
+    return found
+
+
+def would_link(score: np.ndarray, linked: np.ndarray, against: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """How many links pairs within a graph would be that have scores, `against`, and stand for so many pairs between the
     graphs, `weight`: as often as pairs between the graphs are, [pairs within]."""
     likely = Steps.rising(score, linked.astype(float), np.ones(len(score)), 0.0)

@@ -37,6 +37,7 @@ class Line(NamedTuple):
 
 
 IDENTITY = Line()
+ALIKE = "alike"  # what is taken off what was said where other pairs of an entity are as good
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from emea.kernels.joins import lookup
 from emea.method.competition import Competition, against_none, competing, things
 from emea.method.grounds import IDENTITY, Judged, Line
 from emea.method.matching import Calibration, between
-from emea.method.mixture import LINKED, Estimate, Sample, estimate
+from emea.method.mixture import LINKED, Estimate, estimate
 from emea.method.rounds import Absence
-from emea.method.sample import FEWEST, compare, consider, keys_of
+from emea.method.sample import FEWEST, Sample, compare, consider, keys_of
 from emea.settings import Settings
 
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes

@@ -13,13 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from emea.evidence.comparison import LEVELS, UNKNOWN, Fields
+from emea.evidence.comparison import LEVELS, UNKNOWN
 from emea.evidence.places import KILOMETRES
-from emea.method.chance import by_chance, coincidences, density_ratio
-from emea.method.competition import Competition, competing, things
-from emea.method.grounds import Steps
-from emea.method.profiles import Pairs, Profiles, Rivals, by_level, falling
-from emea.method.support import SUPPORT, Support, Told
+from emea.method.chance import by_chance, density_ratio, raised, would_link
+from emea.method.coincidences import Coincidences, crowded
+from emea.method.competition import competing, things
+from emea.method.grounds import ALIKE, Steps
+from emea.method.profiles import Profiles, Rivals, by_level, falling
+from emea.method.sample import Sample
+from emea.method.support import SUPPORT, Told
 
 ITERATIONS = 20  # at most
 SETTLED = 1e-3  # probabilities that move by less have settled
@@ -35,29 +37,8 @@ ONE_MORE = 1.0  # link that chance may always make
 MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
 SLOPE = 1e-6  # of the steps of that ratio, where pairs on a step have to be told apart
-KIND_RANGE = (-5.0, 2.0)  # of what kinds say
 SHARE_RANGE = (0.01, 0.98)  # of the entities that have a counterpart
 SHARE_PRIOR = 5.0  # entities of a kind for which this share is that of all
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """What the mixture is estimated from."""
-
-    pairs: np.ndarray  # [pairs, 2] between the graphs
-    evidence: Pairs
-    target_kind: np.ndarray  # [pairs], 0 if unknown
-    belief: np.ndarray  # [pairs] of the loop
-    start: np.ndarray  # [pairs] bool: linked at the start
-    decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
-    random_kind: np.ndarray  # [random pairs] of the source; none of these pairs is one of those above
-    within: Pairs  # pairs of different entities of one graph
-    support: Support  # for the pairs, then the random ones
-    sources: np.ndarray  # [kinds] entities that may be linked
-    targets: np.ndarray  # [kinds]
-    sizes: tuple[int, int]  # entities of both graphs
-    fields: Fields  # in which entities are compared
-    competition: Competition
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +67,11 @@ def estimate(sample: Sample) -> Estimate:
     probability = mixture.fixed(sample.start * START)
     odds = logit(probability)
     for iteration in range(ITERATIONS):
-        if iteration % EVERY == 0:
-            support = sample.support.levels(probability, mixture.told)
         if not any(sample.competition):
             mixture.tell_apart(odds)
+        if iteration % EVERY == 0:
+            support = sample.support.levels(probability, mixture.told)
+            mixture.weigh(probability)
         said, speaking = mixture.said(probability, support)
         odds = np.sum(list(said.values()), axis=0)
         found = mixture.fixed(competing(sample.pairs, odds, sample.sizes, sample.competition))
@@ -106,12 +88,14 @@ class _Mixture:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.told: Told | None = None  # what was said last, if anything
+        self.apart: np.ndarray | None = None  # odds of the pairs without their neighbours, as said last
         self.kinds = len(sample.sources)
         self.evidence, self.within = (
             Profiles.build(pairs.levels, pairs.kind, pairs.frequent, pairs.less)
             for pairs in (sample.evidence, sample.within)
         )
         self.rivals = [Rivals(column) for column in sample.pairs.T]
+        self.coincidences = Coincidences(sample.pairs, sample.within.ends, sample.sizes, sample.competition)
         fields = sample.evidence.levels.shape[1]
         self.depth = [len(LEVELS) + 1] * (fields - 1) + [len(KILOMETRES) + 1]
         self._read_within(sample.within.weight)
@@ -123,7 +107,7 @@ class _Mixture:
 
     def _read_within(self, weight: np.ndarray) -> None:
         """How unmatched pairs are spread over the levels of each field, if pairs within a graph have these weights."""
-        within, self.weight = self.within, self.within.sums(weight)
+        within, self.each, self.weight = self.within, weight, self.within.sums(weight)
         self.unmatched = self._unmatched(within.kind)
 
     def _unmatched(self, kind: np.ndarray) -> list[np.ndarray]:
@@ -141,6 +125,16 @@ class _Mixture:
         weight = within.weight * (linked[one] & linked[other] & (thing[one] != thing[other]))
         self._read_within(weight if weight.any() else within.weight)
 
+    def weigh(self, probability: np.ndarray) -> None:
+        """Count anew how many unmatched pairs each of the places in `_places` stands for. Pairs within a graph whose
+        kinds would hardly be linked count the less: types tell such pairs apart already."""
+        own, kinds = self.sample.within, (self.evidence.kind, self.within.kind)
+        if any(self.sample.competition):
+            linked = self.sample.by_kinds(probability)[own.kind, own.target_kind]
+            self._read_within(own.weight * np.exp(np.minimum(0.0, linked)))
+        by_field = self._by_field(self.evidence.sums(probability), self.unmatched, kinds)
+        self.against = self._weights(probability, *self._places(*by_field))
+
     def fixed(self, probability: np.ndarray) -> np.ndarray:
         """The probabilities, where a decision is known the decision."""
         decided = self.sample.decided
@@ -152,21 +146,33 @@ class _Mixture:
         sample, count = self.sample, len(self.sample.pairs)
         values = self._values(probability)
         rival = sample.competition.unmatched(probability, *(side.highest(probability) for side in self.rivals))
-        ratio = self._ratio(support[:count], support[count:], probability, rival, len(SUPPORT) + 1)
+        ratio = self._ratio(support[:count], support[count:], self._apart(probability), rival, len(SUPPORT) + 1)
         neighbours = by_level(ratio, sample.evidence.kind, support[:count])
         self.told = Told(ratio, sample.evidence.kind, values)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
         belief = self._belief(believed, probability, rival)
         by_values = (self.by_profile > 0).sum(1)[self.evidence.of]
         speaking = by_values + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
-        kinds, prior = self._kinds(probability), self._prior(probability)
-        said = {"values": values, "neighbours": neighbours, "structure": belief, "types": kinds, "none": prior}
+        said = {"values": values, ALIKE: self._alike(), "neighbours": neighbours, "structure": belief}
+        said |= {"types": sample.types(probability), "none": self._prior(probability)}
+        self.apart = np.sum([each for name, each in said.items() if name != "neighbours"], axis=0)
         return said, speaking
 
     def values(self, together: np.ndarray) -> ValuesSaid:
         """What the values said last, if it is this together."""
         frequent = -FREQUENCY * self.sample.evidence.frequent
         return ValuesSaid(together, np.c_[self.by_profile[self.evidence.of], frequent], self.steps)
+
+    def _apart(self, probability: np.ndarray) -> np.ndarray:
+        """How probable the pairs are without their neighbours, from which it is learned what these say: a pair that was
+        given up for lack of support would prove that matched pairs have it."""
+        pairs, sizes, competition = self.sample.pairs, self.sample.sizes, self.sample.competition
+        return probability if self.apart is None else self.fixed(competing(pairs, self.apart, sizes, competition))
+
+    def _alike(self) -> np.ndarray:
+        """Of several pairs of an entity whose values agree as well, each has a share of what these say, [pairs]."""
+        score = (self.by_profile.sum(1) - FREQUENCY * self.evidence.frequent)[self.evidence.of]
+        return np.asarray(-np.log(crowded(self.coincidences.rivals, score)))
 
     def by_chance(self, probability: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
         """Of the links with such values, the share that entities without a counterpart would have by chance, [pairs]: 0
@@ -178,11 +184,12 @@ class _Mixture:
             return found
         kinds = np.zeros_like(self.evidence.kind), np.zeros_like(self.within.kind)
         said = self._by_field(self.evidence.sums(probability), self._unmatched(kinds[1]), kinds)
-        score, against, weight = self._sums(*said, probability)
+        score, places = self._places(*said)
+        weight, against = self._weights(probability, score, places), np.concatenate(places)
         score, sources = score[self.evidence.of], float(sample.sources.sum())
         lonely = 1 - len(np.unique(sample.pairs[probability >= LINKED, 0])) / max(1.0, sources)
         each = lonely * sources * float(sample.targets.sum()) / max(1.0, float(weight.sum()))
-        made = coincidences(score[known], linked[known], against, each * weight)
+        made = would_link(score[known], linked[known], against, each * weight)
         found[known] = by_chance(score[known], linked[known], against, made, lonely * ONE_MORE)
         return found
 
@@ -190,9 +197,9 @@ class _Mixture:
         """What the values say: as if fields were independent, then corrected for what pairs within a graph show."""
         matched_in = self.evidence.sums(probability)
         self.by_profile, against = self._by_field(matched_in, self.unmatched, (self.evidence.kind, self.within.kind))
-        said, against, weight = self._sums(self.by_profile, against, probability)
+        said, places = self._places(self.by_profile, against)
         slope = 0.0 if any(self.sample.competition) else SLOPE  # where what is surest must be told
-        self.steps = density_ratio(said, matched_in, against, weight, slope)
+        self.steps = density_ratio(said, matched_in, np.concatenate(places), self.against, slope)
         together: np.ndarray = self.steps(said)[self.evidence.of]
         return together
 
@@ -211,17 +218,29 @@ class _Mixture:
                 said[:, field] = by_level(ratio, kind, side.levels[:, field])
         return found[0], found[1]
 
-    def _sums(self, by_field: np.ndarray, against: np.ndarray, probability: np.ndarray) -> list[np.ndarray]:
-        """What the fields say together if they are independent, [profiles]; the same of pairs within a graph, and their
-        weight, [2 × profiles] each. In the other graph as many have an entity's value as within its own, but for the
-        entity itself, unless it has a counterpart there: so pairs within a graph count both ways, in this ratio."""
-        sample, alone = self.sample, 0.0
-        if any(sample.competition):
-            entities = int(sample.sources.sum() + sample.targets.sum())
-            alone = max(0.0, 1 - 2 * float(probability.sum()) / max(1, entities))
+    def _places(self, by_field: np.ndarray, against: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """What the fields say together if they are independent, [profiles]; and what they say of unmatched pairs: of
+        those within a graph, if both count as having a value or only one does, of those between the graphs, and of all
+        that are not listed. In the other graph as many have an entity's value as within its own, but for the entity
+        itself, unless it has a counterpart there."""
         said, within = by_field.sum(1) - FREQUENCY * self.evidence.frequent, self.within
-        other = [against.sum(1) - FREQUENCY * frequent for frequent in (within.frequent, within.frequent - within.less)]
-        return [said, np.concatenate(other), np.concatenate([(1 - alone) * self.weight, alone * self.weight])]
+        other = [
+            raised(against.sum(1) - FREQUENCY * frequent, said)
+            for frequent in (within.frequent, within.frequent - within.less)
+        ]
+        lowest = min((each.min() for each in (said, *other) if len(each)), default=0.0)
+        return said, [*other, said, np.array([lowest])]
+
+    def _weights(self, probability: np.ndarray, said: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
+        """How many unmatched pairs are at each of the places."""
+        sample, within = self.sample, self.within
+        if not any(sample.competition):  # who is linked to what tells nothing of others
+            return np.concatenate([self.weight, *(np.zeros(len(place)) for place in places[1:])])
+        alone = max(0.0, 1 - 2 * float(probability.sum()) / max(1, int(sample.sources.sum() + sample.targets.sum())))
+        scores = [place[within.of] for place in places[:2]]
+        own, between, rest = self.coincidences.weights(self.each, probability, said[self.evidence.of], scores)
+        counted = [share * within.sums(each) for share, each in zip((1 - alone, alone), own, strict=True)]
+        return np.concatenate([*counted, self.evidence.sums(between), [rest]])
 
     def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
         """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
@@ -261,22 +280,6 @@ class _Mixture:
             smooth = (found + RARE) / (found.sum(1, keepdims=True) + RARE / general)
         shares: np.ndarray = smooth / smooth.sum(1, keepdims=True)
         return shares
-
-    def _kinds(self, probability: np.ndarray) -> np.ndarray:
-        """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""
-        source, target, targets = self.sample.evidence.kind, self.sample.target_kind, self.sample.targets
-        known = (source > 0) & (target > 0)
-        frequency = targets / max(1, targets[1:].sum())
-        linked = np.bincount(
-            source[known] * len(targets) + target[known], probability[known], self.kinds * len(targets)
-        )
-        linked = linked.reshape(self.kinds, len(targets))
-        share = (linked + 0.5 * frequency) / (linked.sum(1, keepdims=True) + 0.5)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.nan_to_num(np.log(share / frequency), nan=0.0, neginf=KIND_RANGE[0], posinf=0.0).clip(
-                *KIND_RANGE
-            )
-        return np.where(known, ratio[source, target], 0.0)
 
     def _prior(self, probability: np.ndarray) -> np.ndarray:
         """Logarithm of the odds that a random target is a source's counterpart, against "none", [pairs]."""

@@ -20,6 +20,7 @@ class Pairs:
     frequent: np.ndarray  # [pairs] how much more frequent than usual the equal values are, as a logarithm
     less: np.ndarray  # [pairs] by how much less, if an entity of the pair did not count as having its values
     kind: np.ndarray  # [pairs] of the source, 0 if unknown
+    target_kind: np.ndarray  # [pairs] of the target; within a graph both are as pairs between the graphs have them
     weight: np.ndarray  # [pairs] how many pairs each stands for
 
 

@@ -19,7 +19,6 @@ from emea.kernels.ranges import distinct
 from emea.kernels.segments import segment_top
 from emea.method.competition import Competition
 from emea.method.copies import copies
-from emea.method.mixture import Sample
 from emea.method.profiles import Pairs
 from emea.method.support import Support
 
@@ -30,6 +29,8 @@ SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
 MOST_WITHIN = 400_000  # pairs of a graph that share rare values or words and are compared: a sample if there are more
 
+KIND_RANGE = (-5.0, 2.0)  # of what kinds say
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -39,6 +40,54 @@ class Asked:
     belief: np.ndarray  # [pairs] of the loop
     start: np.ndarray  # [pairs] bool: linked at the start
     decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the mixture is estimated from."""
+
+    pairs: np.ndarray  # [pairs, 2] between the graphs
+    evidence: Pairs
+    belief: np.ndarray  # [pairs] of the loop
+    start: np.ndarray  # [pairs] bool: linked at the start
+    decided: np.ndarray  # [pairs] 1: known to be right, 0: known to be wrong, NaN: open
+    random_kind: np.ndarray  # [random pairs] of the source; none of these pairs is one of those above
+    within: Pairs  # pairs of different entities of one graph
+    support: Support  # for the pairs, then the random ones
+    sources: np.ndarray  # [kinds] entities that may be linked
+    targets: np.ndarray  # [kinds]
+    sizes: tuple[int, int]  # entities of both graphs
+    fields: Fields  # in which entities are compared
+    competition: Competition
+
+    def types(self, probability: np.ndarray) -> np.ndarray:
+        """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""
+        source, target = self.evidence.kind, self.evidence.target_kind
+        said: np.ndarray = np.where((source > 0) & (target > 0), self.by_kinds(probability)[source, target], 0.0)
+        return said
+
+    def by_kinds(self, probability: np.ndarray) -> np.ndarray:
+        """How much more often than by chance kinds are linked, as a logarithm, [source kinds, target kinds]; where one
+        of them is unknown, how much more often the other one is linked at all."""
+        source, target, targets = self.evidence.kind, self.evidence.target_kind, len(self.targets)
+        known = (source > 0) & (target > 0)
+        linked = np.bincount(source[known] * targets + target[known], probability[known], len(self.sources) * targets)
+        linked = linked.reshape(-1, targets)
+        linked[0], linked[:, 0] = linked.sum(0), linked.sum(1)
+        ratio = _beyond_chance(linked, self.targets)
+        ratio[:, 0] = _beyond_chance(linked.T, self.sources)[0]
+        ratio[0, 0] = 0.0
+        return ratio
+
+
+def _beyond_chance(linked: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """How much more often the kinds of the rows are linked to those of the columns than these are frequent."""
+    frequency = sizes / max(1, sizes[1:].sum())
+    share = (linked + 0.5 * frequency) / (linked[:, 1:].sum(1, keepdims=True) + 0.5)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log(share / frequency)
+    found: np.ndarray = np.nan_to_num(ratio, nan=0.0, neginf=KIND_RANGE[0], posinf=0.0).clip(*KIND_RANGE)
+    return found
 
 
 def consider(
@@ -103,9 +152,9 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
             frequent,
             np.zeros(len(pairs)),
             first.kind[pairs[:, 0]] + 1,
+            second.kind[pairs[:, 1]] + 1,
             np.ones(len(pairs)),
         ),
-        target_kind=second.kind[pairs[:, 1]] + 1,
         belief=asked.belief,
         start=asked.start,
         decided=asked.decided,
@@ -180,8 +229,9 @@ def _within(side: Description, fields: Fields, draw: np.random.Generator, mates:
     weight = np.concatenate([np.full(len(near), each), np.full(len(other), rest / max(1, len(other)))])
     pairs = np.concatenate([near, other])
     levels, frequent, less = Comparison(side, side).levels(pairs, fields)
-    kind = side.kind[pairs[:, 0]] + 1
-    return Pairs(pairs + before, levels, frequent, less, mates[kind] if before else kind, weight)
+    one, other = side.kind[pairs].T + 1
+    kinds = (mates[one], other) if before else (one, mates[other])
+    return Pairs(pairs + before, levels, frequent, less, *kinds, weight)
 
 
 def _rivals(side: Description, mates: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -1,0 +1,74 @@
+"""How alike different entities of both graphs are: read off pairs within a graph, and off links of their entities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Coincidences:
+    """Pairs within a graph (i, j) as the unmatched pairs between the graphs that they stand for.
+
+    If j is linked to b, (i, b) is such a pair, and says better than (i, j) how alike different entities of both graphs
+    are: within a graph entities may share its own wording. So the pair (i, j) passes on its weight as far as j is
+    linked. And of k entities that are alike, k(k − 1) / 2 pairs are, but each of them has one counterpart at most: a
+    pair counts the less, the more pairs of its entities are at least as good.
+    """
+
+    def __init__(
+        self, pairs: np.ndarray, within: np.ndarray, sizes: tuple[int, int], competition: tuple[bool, bool]
+    ) -> None:
+        """From pairs between the graphs, and pairs within one, [pairs, 2] each. Entities of the target graph are
+        numbered after those of the source graph in the latter, and in `ends` and `rivals`: the entities of the former,
+        and those that have one counterpart at most."""
+        self.pairs, self.within, (self.sources, self.width) = pairs, within, sizes
+        self.ends = pairs + np.array([0, self.sources])
+        self.rivals = self.ends[:, list(competition)]
+        self.keys = pairs[:, 0] * self.width + pairs[:, 1]  # sorted
+
+    def weights(
+        self, weight: np.ndarray, probability: np.ndarray, score: np.ndarray, within: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], np.ndarray, float]:
+        """How many unmatched pairs each pair within a graph stands for, by each of some scores, how many each between
+        the graphs does, and how many are not listed, given the weights of the former, and how probable the latter are
+        and their scores."""
+        best = np.full(self.sources + self.width, -1)
+        order = np.argsort(probability, kind="stable")
+        for end in self.ends.T:
+            best[end[order]] = order
+        sure = np.where(best >= 0, probability[best], 0.0) if len(probability) else np.zeros(len(best))
+        own, between, rest = weight.copy(), np.zeros(len(score)), 0.0
+        for one, other in (self.within.T, self.within.T[::-1]):
+            passed = 0.5 * weight * sure[other]
+            row = self._beside(one, other, best)
+            between += np.bincount(row[row >= 0], passed[row >= 0], len(score))
+            rest += float(passed[row < 0].sum())
+            own -= passed
+        given = np.flatnonzero(between)
+        between[given] /= crowded(self.rivals[given], score[given])
+        return [own / crowded(self.within, each) for each in within], between, rest
+
+    def _beside(self, one: np.ndarray, other: np.ndarray, best: np.ndarray) -> np.ndarray:
+        """The row of the pair of each entity with what the other one of its graph is linked to, −1 if there is none."""
+        linked: np.ndarray = best[other]
+        if not len(self.keys):
+            return linked
+        source, target = self.pairs[linked].T
+        of_source = other < self.sources
+        key = np.where(of_source, one * self.width + target, source * self.width + one - self.sources)
+        place = np.searchsorted(self.keys, key).clip(max=len(self.keys) - 1)
+        found: np.ndarray = np.where((linked >= 0) & (self.keys[place] == key), place, -1)
+        return found
+
+
+def crowded(ends: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """How many pairs of either entity, [pairs, entities], have at least the score of each pair, itself included,
+    [pairs]; 1 for pairs for which nothing speaks."""
+    count, good = np.ones(len(score)), np.flatnonzero(score > 0)
+    if not ends[good].size:
+        return count
+    level = np.tile(np.unique(-score[good], return_inverse=True)[1].ravel(), ends.shape[1])
+    first = ends[good].T.ravel() * (int(level.max()) + 1)  # of the keys of an entity, whose best pairs come first
+    keys = np.sort(first + level)
+    better = np.searchsorted(keys, first + level, side="right") - np.searchsorted(keys, first)
+    count[good] = better.reshape(-1, len(good)).max(0)
+    return count

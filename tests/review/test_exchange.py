@@ -145,6 +145,37 @@ def test_a_spreadsheet_is_read(tmp_path: Path) -> None:
             read(tmp_path / place)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_decisions_may_be_separated_as_tables_are(tmp_path: Path, separator: str) -> None:
+    rows = ("decision", "kg1", "kg2", "confidence"), ("yes", "a", '"x, the first"', "0.5"), ("no", "b", "y")
+    for encoding in ("utf-8", "utf-16"):
+        text = "\n".join(separator.join(row) for row in rows)
+        (tmp_path / "sheet.csv").write_text(text, encoding=encoding)
+        found = read(tmp_path / "sheet.csv")
+        assert told(found) == {("a", "x, the first", YES, "sheet.csv"), ("b", "y", NO, "sheet.csv")}
+        assert found[0].shown == {"confidence": 0.5}
+
+
+def test_decisions_may_be_saved_by_a_spreadsheet(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["my decisions"],
+        ["source", "target", "decision", "who"],
+        ["a", "x", "yes", "anna"],
+        ["b", None, "none"],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "sheet.xlsx")
+    assert told(read(tmp_path / "sheet.xlsx")) == {("a", "x", YES, "anna"), ("b", "", NONE, "sheet.xlsx")}
+    book.active["C3"] = "perhaps"
+    book.save(tmp_path / "sheet.xlsx")
+    with pytest.raises(InputError, match="row 3: found the decision 'perhaps'"):
+        read(tmp_path / "sheet.xlsx")
+    (tmp_path / "sheet.tsv").write_text('source\ttarget\tdecision\n"a,b"\tx\tyes\n', encoding="utf-8")
+    assert told(read(tmp_path / "sheet.tsv")) == {("a,b", "x", YES, "sheet.tsv")}
+
+
 def of(who: str, *said: tuple[str, str, str], at: str = "2026-01-01") -> list[Decision]:
     return [Decision(*each, who=who, at=at) for each in said]
 

@@ -76,7 +76,7 @@ def decisions(
     sources: Annotated[
         list[Path] | None,
         typer.Option(
-            "--import", metavar="FILE", help="Take in decisions: SSSOM, TSV, CSV, or another run's; repeatable."
+            "--import", metavar="FILE", help="Take in decisions: SSSOM, TSV, CSV, Excel, or another run's; repeatable."
         ),
     ] = None,
 ) -> None:

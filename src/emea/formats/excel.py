@@ -58,11 +58,11 @@ class Excel(TableReader, PairReader):
 
     def holds_pairs(self, path: Path) -> bool:
         """Whether the first sheet has the columns source and target."""
-        return {"source", "target"} <= {*usual_names(_first_sheet(path)[0], PAIR_NAMES)}
+        return {"source", "target"} <= {*usual_names(first_sheet(path)[0], PAIR_NAMES)}
 
     def read_pairs(self, path: Path) -> pa.Table:
         """Columns source, target, weight, excluded, and line: the number of the row; from the first sheet."""
-        header, rows = _first_sheet(path)
+        header, rows = first_sheet(path)
         names = usual_names(header, PAIR_NAMES)
         for name in ("source", "target"):
             if names.count(name) != 1:
@@ -81,7 +81,7 @@ class Excel(TableReader, PairReader):
         return columns.build(path)
 
 
-def _first_sheet(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def first_sheet(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The header of the first sheet, and the numbered rows below it that are not empty, as text."""
     with _opened(path) as workbook:
         sheet = workbook.worksheets[0]

@@ -68,7 +68,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return replace(graph, notes=(*self.guessed(path), *graph.notes))
 
     def _graph(self, path: Path, reading: Reading) -> Graph:
-        first = [row for _, row in islice(_rows(path, Skipped(path) if reading.lenient else None), SAMPLE)]
+        first = [row for _, row in islice(separated_rows(path, Skipped(path) if reading.lenient else None), SAMPLE)]
         if not first:
             return GraphColumns().build()
         headed = are_triples(first[0], reading.model_copy(update={"table": None}))
@@ -113,7 +113,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
 
     def holds_pairs(self, path: Path) -> bool:
         """Whether the header, or else the number of columns, is that of pairs; a fraction in the third is a weight."""
-        for _, row in _rows(path):
+        for _, row in separated_rows(path):
             if _header_order(row, TRIPLE_HEADER, 3):
                 return False
             if _heads_pairs(row):
@@ -131,8 +131,8 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
             if decision == NO_COLUMN:
                 columns.add(source, target, checked_weight(weight, where), excluded=excluded, line=number)
             else:
-                source, target = _unquoted(source), _unquoted(target)
-                columns.decide(_unquoted(decision), where, source, target, excluded=excluded, line=number)
+                source, target = unquoted(source), unquoted(target)
+                columns.decide(unquoted(decision), where, source, target, excluded=excluded, line=number)
         return columns.build(path)
 
     def write_pairs(self, pairs: pa.Table, path: Path) -> None:
@@ -189,7 +189,7 @@ def _rows_under(
     """The numbered rows, with one cell for each name in `header`. If the first row is a header, columns are matched by
     name and others ignored; otherwise they are in order. All rows must have as many columns as the first."""
     order: list[int | None] = []
-    for number, row in _rows(path):
+    for number, row in separated_rows(path):
         if not order:
             order = _header_order(row, header, required)
             if order:
@@ -231,10 +231,10 @@ def _names_some(row: Row, header: tuple[str, ...]) -> bool:
     return sum(name in header for name in usual_names(row, ALIASES[header])) > 1
 
 
-def _unquoted(cell: str) -> str:
+def unquoted(cell: str) -> str:
     """A cell without the quotes that spreadsheets put around text with a comma.
 
-    >>> _unquoted('"http://ex.org/Paris,_Texas"'), _unquoted('"')
+    >>> unquoted('"http://ex.org/Paris,_Texas"'), unquoted('"')
     ('http://ex.org/Paris,_Texas', '"')
     """
     is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
@@ -247,7 +247,7 @@ def _separator(path: Path, torn: Callable[[str], object] | None) -> str:
     return next((separator for separator in SEPARATORS if separator in first), ",")
 
 
-def _rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
+def separated_rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
     """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
     fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
     if suffix(path) == ".csv":
@@ -260,7 +260,7 @@ def _rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row
 
 def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
     """The table whose first row names the columns; rows of other lengths are refused or skipped."""
-    rows = _rows(path, skipped)
+    rows = separated_rows(path, skipped)
     _, header = next(rows, (0, []))
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
     if len(names) < 2:

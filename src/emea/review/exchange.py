@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,12 +15,13 @@ from emea.errors import InputError
 from emea.formats._decided import DECISIONS as FILES
 from emea.formats._decided import decided_in
 from emea.formats._equality import stated_by_name
-from emea.formats._files import quoted_rows, suffix
+from emea.formats._files import suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
-from emea.formats._text import text_lines
+from emea.formats._triples import usual_names
+from emea.formats.excel import first_sheet
 from emea.formats.sssom import SSSOM
-from emea.formats.table import write_columns
+from emea.formats.table import separated_rows, unquoted, write_columns
 from emea.review.decision import Decision, held_by_each
 from emea.review.decisions import Decisions
 from emea.runs.wording import counted
@@ -28,7 +29,8 @@ from emea.verdicts import DATABASE, NO, NONE, UNSURE, VERDICTS, YES
 
 COLUMNS = ("source", "target", "decision", "who", "at", "comment", "confidence", "sampled")
 CURATOR = {"positive.sssom.tsv": YES, "negative.sssom.tsv": NO, "unsure.sssom.tsv": UNSURE}  # of sssom-curator
-SUFFIXES = (".sssom.tsv", ".tsv", ".csv", ".sqlite")
+TABLES = (".tsv", ".csv", ".txt", ".xlsx")  # that people decide in
+SUFFIXES = (".sssom.tsv", *TABLES, ".sqlite")
 WORDS = {word: YES if right else NO for word, right in DECISIONS.items()} | {each: each for each in VERDICTS}
 
 
@@ -86,7 +88,7 @@ def _found(path: Path) -> list[Decision]:
     kind = suffix(path)
     if kind == ".sssom.tsv":
         return list(_mappings(path))
-    if kind in {".tsv", ".csv"}:
+    if kind in TABLES:
         return list(_rows(path))
     if kind != ".sqlite":
         raise InputError(f"{path}: found the suffix '{kind}', expected one of {', '.join(SUFFIXES)}")
@@ -146,25 +148,25 @@ def _mappings(path: Path) -> Iterator[Decision]:
 
 def _rows(path: Path) -> Iterator[Decision]:
     """The rows of a table with the columns source, target and decision, where something was decided."""
-    lines = text_lines(path)
-    if suffix(path) == ".csv":
-        rows = quoted_rows(path, lines, ",")
+    if suffix(path) == ".xlsx":
+        place, (header, below) = "row", first_sheet(path)
+        rows = iter(below)
     else:
-        rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(lines, 1) if line.strip())
-    header: list[str] = []
+        place, rows = "line", ((number, [*map(unquoted, row)]) for number, row in separated_rows(path))
+        _, header = next(rows, (0, []))
+    names = usual_names(header, PAIR_NAMES)
+    missing = [name for name in ("source", "target", "decision") if name not in names]
+    if missing:
+        raise InputError(f"{path}: found no column {missing[0]}, expected source, target and decision")
     for number, row in rows:
-        if not header:
-            header = [PAIR_NAMES.get(name, name) for name in (cell.strip().lower() for cell in row)]
-            missing = [name for name in ("source", "target", "decision") if name not in header]
-            if missing:
-                raise InputError(f"{path}: found no column {missing[0]}, expected source, target and decision")
-            continue
-        cells = dict(zip(header, row, strict=False))
-        word = cells.get("decision", "").strip().lower()
+        cells = dict(zip_longest(names, row[: len(names)], fillvalue=""))
+        word = cells["decision"].strip().lower()
         if not word:
             continue
         if word not in WORDS:
-            raise InputError(f"{path}, line {number}: found the decision '{word}', expected one of {', '.join(WORDS)}")
+            raise InputError(
+                f"{path}, {place} {number}: found the decision '{word}', expected one of {', '.join(WORDS)}"
+            )
         target = "" if WORDS[word] == NONE else cells["target"]
         verdict = NONE if WORDS[word] == YES and not target else WORDS[word]
         shown = {"confidence": float(cells["weight"])} if _is_number(cells.get("weight", "")) else {}

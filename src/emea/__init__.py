@@ -21,6 +21,8 @@ from emea.errors import EmeaError, InputError, SettingsError, in_python, shown
 from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from emea.analysis.measures import Comparison, Measures
     from emea.contracts import Reading
     from emea.data import Graph, Links, Reference, Task
@@ -193,8 +195,6 @@ def link(
 def evaluate(result: Result | SavedResult, reference: Any) -> Measures:
     """Compare the links with a reference: ranks, precision and recall, calibration. The reference is what
     `read_reference` returns or takes: a file of pairs, a list of them, or a table; of a saved run, a file."""
-    from pathlib import Path
-
     from emea.analysis.evaluation import evaluate as measure
     from emea.data import Reference
     from emea.formats import read_reference
@@ -202,40 +202,45 @@ def evaluate(result: Result | SavedResult, reference: Any) -> Measures:
     from emea.runs.finished import evaluate_run
 
     if isinstance(result, SavedResult):
-        if not isinstance(reference, str | Path):
-            raise InputError(
-                f"found {shown(reference)}, expected a file of true pairs, such as 'truth.tsv', for a saved run"
-            )
-        return evaluate_run(result.folder, Path(reference))
+        return evaluate_run(result.folder, _true_pairs(reference))
     if not isinstance(result, Result):
         raise InputError(f"found {shown(result)}, expected the result of emea.align, or emea.load('run')")
     sealed = reference if isinstance(reference, Reference) else read_reference(reference, result.task)
     return measure(result.outcome, sealed)
 
 
-def compare(first: Result, second: Result, reference: Any) -> Comparison:
+def compare(first: Result | SavedResult, second: Result | SavedResult, reference: Any) -> Comparison:
     """Whether two runs on the same graphs differ by more than chance: the differences of Hit@1 and of the mean
     reciprocal rank among the test targets, first minus second, and how likely they are if there is none. The reference
-    is what `evaluate` takes."""
+    is what `evaluate` takes; of saved runs, ranks are those among the candidates that they wrote."""
     from emea.analysis.evaluation import compare as measure
     from emea.data import Reference
     from emea.formats import read_reference
     from emea.result import Result, SavedResult
+    from emea.runs.finished import compare_runs
 
-    for each in (first, second):
-        if isinstance(each, SavedResult):
-            raise InputError(
-                f"found the saved run {each.folder}, which keeps only the best candidates; expected two results of "
-                "emea.align"
-            )
-        if not isinstance(each, Result):
-            raise InputError(f"found {shown(each)}, expected two results of emea.align")
+    if isinstance(first, SavedResult) and isinstance(second, SavedResult):
+        return compare_runs(first.folder, second.folder, _true_pairs(reference))
+    if not (isinstance(first, Result) and isinstance(second, Result)):
+        wrong = next((each for each in (first, second) if not isinstance(each, Result | SavedResult)), None)
+        found = "a saved run and a result in memory" if wrong is None else shown(wrong)
+        raise InputError(f"found {found}, expected two results of emea.align, or emea.load('run') of two runs")
     one, other = first.task, second.task
     for side in ("source", "target"):
         if not getattr(one, side).entities.equals(getattr(other, side).entities):
             raise InputError(f"found results for two {side} graphs, expected two results for the same graphs")
     sealed = reference if isinstance(reference, Reference) else read_reference(reference, one)
     return measure(first.outcome, second.outcome, sealed)
+
+
+def _true_pairs(reference: object) -> Path:
+    """The file of true pairs that a saved run is measured against."""
+    from pathlib import Path
+
+    if not isinstance(reference, str | Path):
+        found = f"found {shown(reference)}, expected a file of true pairs, such as 'truth.tsv', for a saved run"
+        raise InputError(found)
+    return Path(reference)
 
 
 def _aligned(

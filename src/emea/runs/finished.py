@@ -1,8 +1,8 @@
-"""Reads a finished run folder back and measures it."""
+"""Reads finished run folders back, measures and compares them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from emea.analysis.evaluation import evaluate
-from emea.analysis.measures import Measures
+from emea.analysis.evaluation import compare, evaluate
+from emea.analysis.measures import Comparison, Measures
 from emea.analysis.ranking import Answer, by_probability, by_similarity
 from emea.contracts import Choice
 from emea.data import Alignment, Links, Reference
@@ -30,38 +30,80 @@ TYPES = {  # of the columns that are read
 }
 
 
+@dataclass(frozen=True)
+class _Written:
+    """What the folder of a run keeps of it."""
+
+    described: dict[str, Any]
+    alignment: pa.Table
+    candidates: pa.Table
+    given: list[pa.Table]
+
+    @classmethod
+    def read(cls, folder: Path) -> _Written:
+        check_run(folder)
+        alignment, candidates, seeds = (
+            _read_table(path)
+            for path in (folder / "alignment.tsv", written_table(folder, "candidates"), folder / "seeds.tsv")
+        )
+        given = [seeds, *(_read_table(path) for path in folder.glob("validation.tsv"))]
+        return cls(read_config(folder / "settings.toml", "run"), alignment, candidates, given)
+
+    @property
+    def tables(self) -> list[pa.Table]:
+        return [self.alignment, self.candidates, *self.given]
+
+    def answer(self, source: _Ids, target: _Ids) -> Answer:
+        """What the run has to say."""
+        confidence, similarity = (_numbers(self.alignment[name]) for name in ("confidence", "similarity"))
+        found = Alignment(source(self.alignment["source"]), target(self.alignment["target"]), confidence, similarity)
+        pairs = Links.build(source(self.candidates["source"]), target(self.candidates["target"]))
+        order = torch.argsort(pairs.keys(len(target.names)))
+        scores = {
+            "similarity": by_similarity(_numbers(self.candidates["similarity"])[order]),
+            "probability": by_probability(_numbers(self.candidates["probability"])[order]),
+        }
+        every = torch.ones(max(len(target.names), int(self.described["targets"])), dtype=torch.bool)
+        seeds, *others = (Links.build(source(table["source"]), target(table["target"])) for table in self.given)
+        return Answer(found, pairs.source[order], pairs.target[order], scores, every, sum(others, seeds))
+
+
 def evaluate_run(folder: Path, reference: Path, *, complete: bool = False) -> Measures:
     """The measures of a finished run against a file of pairs; targets below the written candidates share a rank, which
     says little about the mean one. The reference is complete if that is said, or if it names every source."""
-    check_run(folder)
-    described = read_config(folder / "settings.toml", "run")
-    paths = (folder / "alignment.tsv", written_table(folder, "candidates"), folder / "seeds.tsv")
-    alignment, candidates, seeds = map(_read_table, paths)
-    given = [seeds, *(_read_table(path) for path in folder.glob("validation.tsv"))]
-    known = _named(_counted(read_pair_names(reference)), described)
-    known = _completed(known, (alignment, candidates, *given))
-    tables = (alignment, candidates, *given, known)
-    source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
-    links, *known_to_run = (Links.build(source(table["source"]), target(table["target"])) for table in (known, *given))
-    distinct = torch.unique(links.keys(len(target.names)))  # a pair that is given twice counts once
-    links = Links.build(distinct // len(target.names), distinct % len(target.names))
-    _refuse_unfit(links, source, target, [alignment, candidates, *given], reference)
-    keys = [each.keys(len(target.names)) for each in (links, *known_to_run)]
-    if bool(torch.isin(keys[0], torch.cat(keys[1:])).all()):
-        raise InputError(f"{reference}: all of its {len(links):,} pairs were given to the run; none is left to measure")
-    confidence, similarity = (_numbers(alignment[name]) for name in ("confidence", "similarity"))
-    found = Alignment(source(alignment["source"]), target(alignment["target"]), confidence, similarity)
-    pairs = Links.build(source(candidates["source"]), target(candidates["target"]))
-    order = torch.argsort(pairs.keys(len(target.names)))
-    scores = {
-        "similarity": by_similarity(_numbers(candidates["similarity"])[order]),
-        "probability": by_probability(_numbers(candidates["probability"])[order]),
-    }
-    every = torch.ones(max(len(target.names), int(described["targets"])), dtype=torch.bool)
-    given_links = sum(known_to_run[1:], known_to_run[0])
-    subject = Answer(found, pairs.source[order], pairs.target[order], scores, every, given_links)
-    whole = complete or len(torch.unique(links.source)) >= int(described["sources"])
+    run = _Written.read(folder)
+    (subject,), links = _answers([run], reference)
+    whole = complete or len(torch.unique(links.source)) >= int(run.described["sources"])
     return replace(_without_mean_rank(evaluate(subject, Reference(links))), complete=whole)
+
+
+def compare_runs(first: Path, second: Path, reference: Path) -> Comparison:
+    """How two finished runs on the same graphs differ by a file of pairs, ranked among the written candidates."""
+    runs = [_Written.read(folder) for folder in (first, second)]
+    for side in ("source", "target"):
+        if runs[0].described[f"{side}s"] != runs[1].described[f"{side}s"]:
+            raise InputError(f"found runs on two {side} graphs, expected two runs on the same graphs")
+    (one, other), links = _answers(runs, reference)
+    return compare(one, other, Reference(links))
+
+
+def _answers(runs: list[_Written], reference: Path) -> tuple[list[Answer], Links]:
+    """What runs on the same graphs have to say, and the true pairs in a file, all by the same numbers."""
+    known = _named(_counted(read_pair_names(reference)), runs[0].described)
+    known = _completed(known, [table for run in runs for table in run.tables])
+    tables = [*(table for run in runs for table in run.tables), known]
+    source, target = (_Ids([table[side] for table in tables]) for side in ("source", "target"))
+    answers, links = (
+        [run.answer(source, target) for run in runs],
+        Links.build(source(known["source"]), target(known["target"])),
+    )
+    keys = torch.unique(links.keys(len(target.names)))  # a pair that is given twice counts once
+    links = Links.build(keys // len(target.names), keys % len(target.names))
+    for run in runs:
+        _refuse_unfit(links, source, target, run.tables, reference)
+    if bool(torch.isin(keys, torch.cat([each.given.keys(len(target.names)) for each in answers])).all()):
+        raise InputError(f"{reference}: all of its {len(links):,} pairs were given to the run; none is left to measure")
+    return answers, links
 
 
 def _without_mean_rank(measures: Measures) -> Measures:
@@ -113,7 +155,7 @@ def _named(pairs: pa.Table, described: dict[str, Any]) -> pa.Table:
     return pairs
 
 
-def _completed(pairs: pa.Table, tables: tuple[pa.Table, ...]) -> pa.Table:
+def _completed(pairs: pa.Table, tables: list[pa.Table]) -> pa.Table:
     """The pairs with table/id for an id alone, where the run has only one such name."""
     for side in ("source", "target"):
         names = pc.unique(pa.concat_arrays([table[side].combine_chunks().cast(pa.large_string()) for table in tables]))

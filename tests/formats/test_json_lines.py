@@ -75,6 +75,7 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.jsonl", '{"id": 1}\n\n{"id": 2', r"a\.jsonl, line 3, column \d+: .*; expected JSON$"),
+        ("a.jsonl", '{"id": 1\r\n{"id": 2}\n', r"a\.jsonl, line 1, column \d+: .*; expected JSON$"),
         ("a.jsonl", '{"id": 1}\n[1, 2]', r"line 2: found an array, expected a record in braces$"),
         ("a.jsonl", "id,name\n1,a\n", r"line 1, column 1: Expecting value; expected JSON$"),
         ("a.jsonl", "7", r"line 1: found a number, expected a record in braces$"),
@@ -82,7 +83,10 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
         ("a.jsonl", "[" * 100_000, r"line 1: found JSON that is too deep or too long, expected records$"),
         ("a.jsonl", '{"a": ' * 30 + "1" + "}" * 30, r"line 1: found records nested more than 16 levels deep"),
         ("a.jsonl", '{"id": 1}\n{"id": "\\ud800"}', r"line 2: found '\\ud800', half a character, expected text"),
-        ("a.jsonl", "{}".encode("utf-16"), r"line 1: found byte 0xff; it looks like UTF-16, expected text in UTF-8"),
+        ("a.jsonl", '{"id": "é"}\n'.encode("utf-16")[:-1], r"found broken UTF-16; save it as UTF-8$"),
+        ("a.json", '[{"id": "é"}]'.encode("utf-16")[:-1], r"found broken UTF-16; save it as UTF-8$"),
+        ("a.jsonl", '{"id": "é"}'.encode("cp1252"), r"line 1: found byte 0xe9, expected text in UTF-8; save it so$"),
+        ("a.json", '[{"id": "é"}]'.encode("cp1252"), r"line 1: found byte 0xe9, expected text in UTF-8; save it so$"),
         ("a.jsonl", b'{"id": "\xff"}', r"line 1: found byte 0xff, expected text in UTF-8; save it so$"),
         ("a.json", '[{"id": 1},\n {"id": 2},\n {"id": ', r"a\.json, line 3, column 9: Expecting value; expected JSON$"),
         ("a.json", '[{"id": 1}, 2]', r"record 2: found a number, expected a record in braces$"),
@@ -100,6 +104,19 @@ def test_bad_files_are_refused(tmp_path: Path, name: str, content: str | bytes, 
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message):
         read_graph(path)
+
+
+@pytest.mark.parametrize("name", ["firms.jsonl", "firms.json", "firms.jsonl.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be-sig"])
+def test_records_are_read_in_the_encodings_of_unicode(tmp_path: Path, name: str, encoding: str) -> None:
+    records = [{"id": str(number), "Straße": "Müller – 5 €"} for number in range(9)]
+    text = "\r\n".join(json.dumps(each, ensure_ascii=False) for each in records)
+    text = json.dumps(records, ensure_ascii=False) if name == "firms.json" else text
+    data = b"\xfe\xff" + text.encode("utf-16-be") if encoding == "utf-16-be-sig" else text.encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    graph = read_graph(tmp_path / name)
+    assert len(graph.entities) == len(records)
+    assert {row[1:3] for row in literal_names(graph)} >= {("Straße", "Müller – 5 €")}
 
 
 def test_json_beside_tables_describes_them(tmp_path: Path) -> None:

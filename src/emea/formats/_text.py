@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from emea.errors import InputError
-from emea.formats._files import BLOCK, LONGEST_LINE, byte_lines, check_length, open_bytes
+from emea.formats._files import BLOCK, LONGEST_LINE, byte_lines, check_length, decoded, open_bytes
 
+BROKEN = "found broken UTF-16; save it as UTF-8"
 UTF_8, UTF_16, WINDOWS, BINARY = "utf-8", "utf-16", "cp1252", "binary"
 WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 ZIPPED = b"PK\x03\x04"  # how Excel and zip files begin
@@ -43,13 +44,28 @@ def encoding_notes(path: Path) -> tuple[str, ...]:
     return (f"{path} {guessed}",) if encoding_of(path) == WINDOWS else ()
 
 
-def text_lines(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[str]:
-    """The lines of a file in one of these encodings, with line endings."""
+def whole_text(path: Path) -> str:
+    """A file in UTF-8, or UTF-16 with a byte order mark, however long its lines are."""
+    with open_bytes(path) as file:
+        if not file.peek(2).startswith(WIDE):
+            return "".join(decoded(path, file))
+        try:
+            return file.read().decode(UTF_16)
+        except UnicodeError as error:
+            raise InputError(f"{path}: {BROKEN}") from error
+
+
+def text_lines(path: Path, torn: Callable[[str], object] | None = None, *, guess: bool = True) -> Iterator[str]:
+    """The lines of a file in one of these encodings, with line endings. Windows-1252 is a guess, which is not made of
+    text that is in Unicode by its definition."""
     with open_bytes(path, torn) as file:
         start = file.peek(len(ZIPPED))
         if start.startswith(ZIPPED):
             raise InputError(f"{path}: this is an Excel or zip file: call it .xlsx")
-        yield from _wide_lines(path, file) if start.startswith(WIDE) else _lines(path, file)
+        if start.startswith(WIDE):
+            yield from _wide_lines(path, file)
+        else:
+            yield from _lines(path, file) if guess else decoded(path, byte_lines(path, file))
 
 
 def _lines(path: Path, file: io.BufferedReader) -> Iterator[str]:
@@ -77,6 +93,6 @@ def _wide_lines(path: Path, file: io.BufferedReader) -> Iterator[str]:
             number += 1
             yield line
     except UnicodeError as error:
-        raise InputError(f"{path}, line {number + 1}: found broken UTF-16; save it as UTF-8") from error
+        raise InputError(f"{path}, line {number + 1}: {BROKEN}") from error
     finally:
         text.detach()  # who opened the file closes it

@@ -14,7 +14,8 @@ import pyarrow as pa
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
 from emea.formats._columns import CHUNK
-from emea.formats._files import decoded, numbered_lines, open_bytes, suffix
+from emea.formats._files import suffix
+from emea.formats._text import text_lines, whole_text
 from emea.formats._values import typed, united
 from emea.formats._wide import TableReader
 
@@ -96,15 +97,14 @@ def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]
 
 def _lines(path: Path) -> Iterator[tuple[str, object]]:
     """The records of a file with one a line, and where they stand."""
-    for number, line in numbered_lines(path):
-        if line.strip():
-            yield f"{path}, line {number}", _parsed(line, path, number)
+    for number, line in enumerate(text_lines(path, guess=False), 1):
+        if text := line.strip():
+            yield f"{path}, line {number}", _parsed(text, path, number)
 
 
 def _array(path: Path) -> Iterator[tuple[str, object]]:
     """The records of an array, and where they stand."""
-    with open_bytes(path) as file:
-        found = _parsed("".join(decoded(path, file)), path, 1)  # often a single line, however long
+    found = _parsed(whole_text(path), path, 1)  # often a single line, however long
     if isinstance(found, dict) and {"@context", "@graph"} & found.keys():
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
     if not isinstance(found, list):

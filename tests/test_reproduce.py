@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median, stdev
+from types import SimpleNamespace
 from typing import Any, get_args
 from unittest.mock import patch
 
@@ -17,6 +18,7 @@ import pytest
 from torch import Tensor
 
 from emea.analysis.evaluation import evaluate
+from emea.cli import _measuring
 from emea.encoders.rrea import RREA
 from emea.evidence.prepared import Prepared, prepare
 from emea.formats import read_benchmark
@@ -451,6 +453,18 @@ def test_a_cell_of_other_code_is_shown_and_measured_again(
     command("fig5", out=fig5, splits="0")
     assert len(runs) == 2
     assert cell_of(fig5, "emea-sup-zh-en-5-split-0")["code"] == "another"
+
+
+def test_a_run_that_has_begun_goes_on_to_its_end(
+    command: Command, tmp_path: Path, runs: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "one that is begun goes on to its end" in command("fig5", "--help")
+    monkeypatch.setattr(_measuring, "time", SimpleNamespace(monotonic=lambda: 60.0 * len(runs)))  # a minute each
+    said = command("fig5", "--minutes", "0.5", out=tmp_path, splits="0")
+    assert len(runs) == 1
+    assert len([*(tmp_path / "cells").iterdir()]) == 1
+    assert "1 runs are not measured yet" in said
 
 
 @pytest.mark.parametrize("name", items())

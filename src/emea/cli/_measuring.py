@@ -196,7 +196,7 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
     assignments: Set = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the runs and pages.")] = Path("results"),
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Start no run after this long, and write the pages of those done.")
+        float | None, typer.Option(min=0, help="Start no run after this long; one that is begun goes on to its end.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -3,6 +3,7 @@
 import re
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from emea.cli._show import shown_decisions
 from emea.cli._show_outcome import shown_absence
 from emea.contracts import PLAIN
-from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Graph, Links, Task
+from emea.data import LITERAL_SCHEMA, Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.evidence.prepared import Anchors, Prepared
 from emea.formats._wide import rows_graph
 from emea.method.matching import Calibration, match
@@ -34,7 +35,14 @@ def graph(letter: str, size: int, *labelled: int) -> Graph:
     return Graph.build(names, [], torch.empty(0, 3, dtype=torch.int64), attributes=["name"], literals=literals)
 
 
-def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0, 1), **matching: object) -> Outcome:
+def outcome(
+    beliefs: list[Belief],
+    task: Task,
+    *,
+    line: tuple[float, float] = (0, 1),
+    embeddings: Embeddings | None = None,
+    **matching: object,
+) -> Outcome:
     """What a run would leave that ends with these beliefs and this calibration."""
     source, target, forward, backward = (torch.tensor(column) for column in zip(*beliefs, strict=True))
     sizes = len(task.source.entities), len(task.target.entities)
@@ -47,7 +55,7 @@ def outcome(beliefs: list[Belief], task: Task, *, line: tuple[float, float] = (0
     settings = Settings(matching=matching, evidence={"kind": "all"})
     prepared = Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
     alignment = match(found, calibration, settings.matching)
-    return Outcome(prepared, settings, alignment, found, cast(Round, object()))
+    return Outcome(prepared, settings, alignment, found, cast(Round, SimpleNamespace(embeddings=embeddings)))
 
 
 def reasons(found: Outcome) -> dict[str, str]:
@@ -102,8 +110,10 @@ def test_where_none_is_likelier_what_is_known_of_the_candidate_is_said() -> None
         (5, 5, 0.2, 0.3), (5, 6, 0.2, 0.3),
         (6, 5, 0.3, 0.4),
     ]  # fmt: skip
-    wrong = Links.build(torch.tensor([6]), torch.tensor([4]))
-    found = outcome(beliefs, Task(graph("a", 7, 0), graph("b", 7, 4), Links.empty(), exclusions=wrong))
+    wrong = Links.build(torch.tensor([6, 6, 6]), torch.tensor([0, 4, 6]))
+    near = Embeddings(torch.tensor([[1.0, 0.0]]).expand(7, 2), torch.eye(2)[[1, 1, 1, 1, 0, 1, 1]])
+    task = Task(graph("a", 7, 0), graph("b", 7, 4), Links.empty(), exclusions=wrong)
+    found = outcome(beliefs, task, embeddings=near)
     assert found.alignment.source.tolist() == [0]
     no = "no counterpart found: "
     assert reasons(found) == {

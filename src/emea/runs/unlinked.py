@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from emea.data import Counterparts, Graph
+from emea.candidates.kept import KeptEmbeddings
+from emea.data import Candidates, Counterparts, Graph
 from emea.evidence.descriptions import linkable_of
 from emea.evidence.unnamed import unnamed
 from emea.formats._labels import labels
@@ -23,9 +24,7 @@ HUNDREDTHS = pa.array([f"{number / 100:.2f}".removeprefix("0") for number in ran
 SMALLEST = 1e-4  # doubt that calibration sees
 LEAST_SPREAD = 0.1  # of the links' logits, to draw a line through them
 NEGLIGIBLE = 0.01  # probability of a candidate that is not worth a look
-NEARLY = (
-    0.2  # probability of a source, as a share of that of the target's other sources, from which it may be their twin
-)
+NEARLY = 0.2  # a source with such a share of the probability of the target's other sources may be their twin
 CLOSEST = ("candidate", "candidate_label", "probability")
 UNLINKED_SCHEMA = pa.schema(
     {name: pa.large_string() for name in ("source", "source_label", *CLOSEST)} | {"why": pa.large_string()}
@@ -63,16 +62,15 @@ def unlinked_targets(outcome: Outcome, near: Counterparts | None = None) -> pa.T
 def best_rows(beliefs: Counterparts, besides: np.ndarray | None = None) -> np.ndarray:
     """Row of the most probable candidate of each source, [sources], −1 if it has none; of equals, the most similar one
     is shown. Pairs for which `besides` holds, [pairs] bool, are left out."""
-    source, probability, cosine = (
-        column.cpu().numpy() for column in (beliefs.candidates.source, beliefs.forward, beliefs.candidates.cosine)
-    )
+    pairs = beliefs.candidates
+    source, probability, cosine = (each.cpu().numpy() for each in (pairs.source, beliefs.forward, pairs.cosine))
     if besides is not None:
         probability = np.where(besides, np.float32(-1), probability)
-    top = _highest(source, probability, beliefs.candidates.sources)
+    top = _highest(source, probability, pairs.sources)
     rows = np.flatnonzero((probability == top[source]) & (probability >= 0))
     rows = rows[np.lexsort((rows, -cosine[rows], source[rows]))]
     having, first = np.unique(source[rows], return_index=True)
-    best = np.full(beliefs.candidates.sources, -1)
+    best = np.full(pairs.sources, -1)
     best[having] = rows[first]
     return best
 
@@ -127,11 +125,9 @@ class _Reasons:
         self.valued = self.baseline is None and outcome.settings.evidence.counts_values
         links, pairs = outcome.alignment, beliefs.candidates
         self.beliefs = beliefs
-        self.source, self.target, self.none = (
-            column.cpu().numpy() for column in (pairs.source, pairs.target, beliefs.source_none)
-        )
-        self.forward, self.backward, self.raw = (
-            column.cpu().numpy() for column in (beliefs.forward, beliefs.backward, beliefs.confidence)
+        believed = beliefs.source_none, beliefs.forward, beliefs.backward, beliefs.confidence
+        self.source, self.target, self.none, self.forward, self.backward, self.raw = (
+            column.cpu().numpy() for column in (pairs.source, pairs.target, *believed)
         )
         source, target = links.source.cpu().numpy(), links.target.cpu().numpy()
         self.partner, self.sure = np.full(pairs.targets, -1), np.zeros(pairs.targets)
@@ -139,9 +135,7 @@ class _Reasons:
         linked = np.flatnonzero(self.partner[self.target] == self.source)
         self.linked = self.raw[linked].astype(np.float64), self.sure[self.target[linked]]
         self.taken = (self.partner >= 0) & self.competition.target  # no other source can have them
-        self.excluded = np.full(pairs.sources, -1)  # a target that each source must not be linked to, or −1
-        wrong = self.task.exclusions
-        self.excluded[wrong.source.cpu().numpy()] = wrong.target.cpu().numpy()
+        self.excluded = _excluded(outcome, pairs)
 
     def of(self, source: np.ndarray, row: np.ndarray) -> pa.Array:
         """A phrase for each of these sources, given the rows of their most probable candidates."""
@@ -216,6 +210,17 @@ class _Reasons:
             (worse & target_once, ["the candidate fits ", _called(self.task.source, rival), " better", twins]),
             (ties[1][target] & target_once, ["the candidate fits another source as well", twins]),
         ]
+
+
+def _excluded(outcome: Outcome, pairs: Candidates) -> np.ndarray:
+    """The target that each source must not be linked to, [sources], or −1; of several, the most similar one: what is
+    excluded has no probability."""
+    wrong, found = outcome.prepared.given.exclusions.to(pairs.source.device), np.full(pairs.sources, -1)
+    if outcome.last is not None and len(wrong):
+        near = KeptEmbeddings.of(outcome.last.embeddings).cosines(wrong.source, wrong.target)
+        wrong = wrong[torch.argsort(near, stable=True)]  # the last counts
+    found[wrong.source.cpu().numpy()] = wrong.target.cpu().numpy()
+    return found
 
 
 def _touching(end: np.ndarray, asked: np.ndarray, size: int) -> np.ndarray:

@@ -161,6 +161,14 @@ def test_too_little_memory_is_known_by_all_its_names(error: Exception, spent: bo
     assert _is_out_of_memory(error) is spent
 
 
+def test_a_library_for_which_there_is_no_room_is_too_little_memory() -> None:
+    """As llvmlite loads its own."""
+    for found, spent in (("failed to map segment from shared object", True), ("invalid ELF header", False)):
+        error = OSError("Could not find/load shared object file 'libllvmlite.so'")
+        error.__context__ = OSError(f"libllvmlite.so: {found}")
+        assert _is_out_of_memory(error) is spent
+
+
 def test_a_decision_for_which_there_is_no_room_is_refused_and_the_others_stay(tmp_path: Path) -> None:
     decisions = Decisions.open(tmp_path / "decisions.sqlite")
     decisions.add([Decision("a", "x", YES)], "first", "anna")

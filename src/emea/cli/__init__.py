@@ -124,11 +124,14 @@ def main() -> None:
     _fail("out of memory; emea align --dry-run says what a run needs, and --memory bounds it", 3)
 
 
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether there was too little memory: torch and the system have names of their own for that."""
-    if isinstance(error, RuntimeError | ImportError):  # a loader may lack room of a kind that memory cannot give
-        return any(words in str(error) for words in SPENT) and "static TLS" not in str(error)
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether there was too little memory: torch and the system have names of their own for that, and libraries tell
+    of what they cannot load in words of theirs, which follow from the loader's."""
+    if isinstance(error, RuntimeError | ImportError | OSError) and any(words in str(error) for words in SPENT):
+        return "static TLS" not in str(error)  # a loader may lack room of a kind that memory cannot give
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return isinstance(error, ImportError | OSError) and _is_out_of_memory(error.__cause__ or error.__context__)
 
 
 def _fail_by(error: Exception) -> NoReturn:

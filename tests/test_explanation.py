@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import emea
-from emea.analysis.bars import LoopBars, _proposed
+from emea.analysis.bars import CALIBRATION, LoopBars, _proposed
 from emea.analysis.explanation import Candidate, Explanation
 from emea.analysis.judged_bars import JudgedBars
 from emea.analysis.shapley import coalitions, shapley
@@ -353,6 +353,18 @@ def test_why_equal_values_may_count_little_is_said(
     assert told == f"{spoken} comparison{'s' * (spoken > 1)}{text}"
     assert sum(each.log_odds for each in parts) == pytest.approx(together)
     assert {each.text for each in parts if "different" in each.text} == ({part} if part else set())
+
+
+def test_what_limits_a_pair_without_common_values_is_what_the_loop_believed(explainer: Explainer) -> None:
+    pieces = explainer.judged
+    assert pieces is not None
+    judged = pieces.judged
+    limited = np.flatnonzero(judged.most < judged.ceiling)
+    compared = (judged.by_field[limited] != 0).any(1)
+    assert not compared.all()
+    for row, values in list(zip(limited.tolist(), compared.tolist(), strict=True))[:200]:
+        text, _, _ = pieces.told(CALIBRATION, 0.0, *judged.pairs[row].tolist())
+        assert text.startswith("chance makes links as good" if values else "values say so little"), row
 
 
 def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: Path) -> None:

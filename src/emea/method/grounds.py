@@ -89,6 +89,11 @@ class Judged:
     sources: int  # entities of the source graph
     mirrored: bool  # judged from the target's side
 
+    def is_structural(self, row: int) -> bool:
+        """Whether the two have nothing that could be compared, and so get no more than encoder and rules believed. What
+        values say together is corrected by steps, and need not be 0 then."""
+        return not self.by_field[row].any()
+
 
 @dataclass(frozen=True, eq=False)
 class Grounds:

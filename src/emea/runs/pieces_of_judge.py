@@ -91,7 +91,7 @@ class JudgedPieces(Pieces):
     def _limit(self, row: int) -> str:
         """What a pair's confidence does not exceed."""
         most, ceiling = float(self.judged.most[row]), float(self.judged.ceiling[row])
-        if most < ceiling and self.judged.said[VALUES][row]:
+        if most < ceiling and not self.judged.is_structural(row):
             return f"chance makes links as good as this so often that none gets more than {most:.3f}"
         if most < ceiling:
             return f"values say so little that it gets no more than encoder and rules believed: {most:.3f}"

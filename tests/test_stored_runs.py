@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.fs
 import pytest
 
 import emea
 from buckets import SECRET, Bucket
 from emea.errors import InputError, SettingsError
 from emea.examples import read_example
+from emea.runs import mirror
 from emea.runs.folder import CHECKPOINT, LAST
 from interruptions import Case
 
@@ -77,7 +77,7 @@ def test_a_store_that_is_lost_at_the_end_has_no_finished_run(
     lost: str, case: Case, there: Any, out: str, tmp_path: Path
 ) -> None:
     case.align("--out", "whole")
-    copy = pyarrow.fs.copy_files
+    copy = mirror.copy_files
 
     def fail(source: str, target: str, *systems: Any) -> None:
         if target.endswith(f"/{tmp_path.name}/{lost}"):
@@ -85,7 +85,7 @@ def test_a_store_that_is_lost_at_the_end_has_no_finished_run(
         copy(source, target, *systems)
 
     with case.monkeypatch.context() as patched:
-        patched.setattr(pyarrow.fs, "copy_files", fail)
+        patched.setattr(mirror, "copy_files", fail)
         said = case.align("--out", out, code=2)
     assert "cannot be written: the network is down" in said
     assert CHECKPOINT in there()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emea.cli._options import Json, Run
+from emea.cli._options import Json
+from emea.cli._reporting import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

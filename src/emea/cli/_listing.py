@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from emea import plugins
-from emea.cli._options import Json, Run
+from emea.cli._options import Json
+from emea.cli._reporting import Run
 from emea.presets import PRESETS
 from emea.settings import Settings, load
 

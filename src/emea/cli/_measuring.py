@@ -21,7 +21,6 @@ from emea.cli._options import (
     MethodOptions,
     Quiet,
     Ratio,
-    Run,
     Seeds,
     Set,
     chosen_settings,
@@ -29,6 +28,7 @@ from emea.cli._options import (
     numbers,
 )
 from emea.cli._reading import ReadingOptions
+from emea.cli._reporting import Run
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
 

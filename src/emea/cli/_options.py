@@ -29,13 +29,7 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change one setting, such as em.rounds=5; repeatable.", rich_help_panel=METHOD),
 ]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--out", help="Folder for the results, or an address in a store; created if missing.", metavar="<path>"
-    ),
-]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Folder of a finished run, or its address in a store.")]
+Out = Annotated[str, typer.Option("--out", metavar="<path>", help="Folder for the results, or address in a store.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=OUTPUT)]
 All = Annotated[bool, typer.Option("--all", help="Show all measures, not the main ones alone.")]

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from emea.cli._options import Run
-
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Folder of a finished run, or its address in a store.")]
 Known = Annotated[Path | None, typer.Option(help="True pairs that the run was not given: source and target.")]
 Complete = Annotated[
     bool, typer.Option("--complete", help="The pairs are all there are: links from other sources are wrong.")

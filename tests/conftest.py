@@ -16,6 +16,9 @@ import typer
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from buckets import Bucket
+    from interruptions import Case
+
 LARGE = {"test_blindness", "test_quality", "test_world"}  # tests whose tensors repay the wait for a second thread
 
 
@@ -69,6 +72,23 @@ def made_once() -> Iterator[None]:
         patched.setattr(examples, "read_graph", cache(examples.read_graph))
         patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
+
+
+@pytest.fixture(scope="session")
+def bucket() -> "Iterator[Bucket]":
+    """A bucket of an object store, once for all tests."""
+    from buckets import served
+
+    with served() as found:
+        yield found
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Case":
+    """A run by the command line that can be interrupted."""
+    from interruptions import Case
+
+    return Case(tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """A run that is killed, at any moment, goes on to the same bytes."""
 
-import io
 import json
 import os
 import random
@@ -9,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from emea.cli import main
 from emea.data import Links, Task
 from emea.errors import InputError
 from emea.evidence.prepared import prepare
@@ -31,6 +27,7 @@ from emea.runs.folder import CHECKPOINT, finished
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
 from emea.settings import Settings, load, read_config
+from interruptions import Case
 
 KILLS = int(os.environ.get("EMEA_KILLS", "2"))  # how many moments to try; 20 for a release
 RESULTS = ("alignment.tsv", "candidates.tsv", "relations.tsv", "alignment.sssom.tsv", "alignment.nt", "rounds.jsonl")
@@ -142,52 +139,6 @@ def test_interrupted_from_the_keyboard_says_how_to_go_on(files: Path, tmp_path: 
     assert process.returncode == 130, rest
     assert "emea align --resume --out run" in rest
     assert (tmp_path / "run" / CHECKPOINT).exists()
-
-
-class Case:
-    """A run by the command line, called in this process, that a round interrupts."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.monkeypatch = folder, monkeypatch
-        for side in ("a", "b"):
-            rows = [f"{side}{number}\tnext\t{side}{number * number % 31}" for number in range(60)]
-            (folder / f"{side}.tsv").write_text("\n".join(["head\trelation\ttail", *rows]) + "\n")
-        (folder / "seeds.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(30)))
-        (folder / "fewer.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(20)))
-
-    def align(self, *more: str, seeds: str = "seeds.tsv", rounds: int = 3, code: int = 0) -> str:
-        """What the command says."""
-        files = [str(self.folder / name) for name in ("a.tsv", "b.tsv", seeds)]
-        asked = ["align", *files[:2], "--seeds", files[2], "--set", f"em.rounds={rounds}", "--evidence", "structure"]
-        return self.command(*asked, "--device", "cpu", *more, code=code)
-
-    def command(self, *arguments: str, code: int = 0) -> str:
-        """What a command says, in one line."""
-        self.monkeypatch.chdir(self.folder)
-        self.monkeypatch.setattr(sys, "argv", ["emea", *arguments])
-        said = io.StringIO()
-        with redirect_stderr(said), redirect_stdout(said), pytest.raises(SystemExit) as ended:
-            main()
-        assert int(ended.value.code or 0) == code, said.getvalue()
-        return " ".join(said.getvalue().split())
-
-    def interrupt(self, out: str, after: int = 1, more: Sequence[str] = ()) -> None:
-        """A run that is interrupted from the keyboard after a round."""
-        write = Checkpoint.write
-
-        def stop(saved: Checkpoint, folder: Path, task: Task) -> None:
-            write(saved, folder, task)
-            if saved.state.done == after + 1:
-                raise KeyboardInterrupt
-
-        with self.monkeypatch.context() as patched:
-            patched.setattr(Checkpoint, "write", stop)
-            assert f"continue with: emea align --resume --out {out}" in self.align("--out", out, *more, code=130)
-
-
-@pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
-    return Case(tmp_path, monkeypatch)
 
 
 def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> None:

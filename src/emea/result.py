@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from emea.analysis.explanation import Explanation
 from emea.errors import InputError, SettingsError
@@ -149,11 +151,17 @@ class SavedResult(_Linked):
 
 
 def load(folder: str | Path) -> SavedResult:
-    """A finished run again, from the folder that `emea align` or `Result.save` wrote."""
+    """A finished run again, from the folder that `emea align` or `Result.save` wrote; from an address in a store, a
+    copy that is kept as long as the result is."""
+    from emea.formats import nearby
     from emea.report.reading import check_finished
 
-    check_finished(Path(folder))
-    return SavedResult(Path(folder))
+    with ExitStack() as copied:
+        here = copied.enter_context(nearby(folder))
+        check_finished(here)
+        saved = SavedResult(here)
+        finalize(saved, copied.pop_all().close)
+    return saved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,15 +239,22 @@ class Result(_Linked):
         return Explainer.of(self.outcome, languages_of(language))
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write the files of a run folder, less the records that are kept while a run goes on; `force` overwrites a run
-        in it, unless somebody has begun to decide on its links."""
+        """Write the files of a run folder, or to its address in a store, less the records that are kept while a run
+        goes on; `force` overwrites a run in it, unless somebody has begun to decide on its links."""
+        from emea.runs.workplace import workplace
+
+        with workplace(str(folder)) as place:
+            self._save(place.folder, force=force)
+            place.put()
+
+    def _save(self, folder: Path, *, force: bool) -> None:
         from emea.formats._files import write_text
         from emea.runs.folder import CHECKPOINT, LAST, RECORDS, clear, held, refuse_losing_decisions
         from emea.runs.inputs import Inputs
         from emea.runs.results import write_result
         from emea.runs.run import summary, write_given
 
-        folder, inputs = Path(folder), Inputs()
+        inputs = Inputs()
         if (folder / "settings.toml").exists() and not force:
             raise SettingsError(f"{folder} already holds a run; expected another folder, or force=True to overwrite it")
         try:

@@ -1,46 +1,18 @@
 """Files in object stores: read as if they lay here, asked of a server of our own."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow.fs import FileSystem, LocalFileSystem, copy_files
 from typer.testing import CliRunner
 
 import emea
+from buckets import SECRET, Bucket
 from emea.cli import app
-from emea.errors import InputError, SettingsError
+from emea.errors import InputError
 from emea.formats import convert, read_graph
 from emea.formats._stores import nearby
-
-SECRET = "secret"
-
-
-class Bucket:
-    """A bucket of a server."""
-
-    def __init__(self, port: int) -> None:
-        self.query = f"?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
-
-    def address(self, name: str) -> str:
-        return f"s3://reader:{SECRET}@graphs/{name}{self.query}"
-
-    def put(self, path: Path, name: str) -> str:
-        """Copy a file or a folder there; its address."""
-        system, place = FileSystem.from_uri(self.address(name) + "&allow_bucket_creation=true")
-        system.create_dir(place if path.is_dir() else str(Path(place).parent))
-        copy_files(str(path), place, source_filesystem=LocalFileSystem(), destination_filesystem=system)
-        return self.address(name)
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield Bucket(server.get_host_and_port()[1])
-    server.stop()
 
 
 @pytest.fixture
@@ -131,15 +103,3 @@ def test_an_unknown_scheme_names_those_known() -> None:
     known = r"found the scheme 'ftp', expected a file or one of abfs, .*hdfs, s3$"
     with pytest.raises(InputError, match=known), nearby("FTP://example.org/pairs.tsv"):
         pass
-
-
-def test_results_are_not_written_to_an_address(bucket: Bucket, graphs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(graphs)
-    for out in (bucket.address("run"), "file:///tmp/run"):
-        asked = ["align", "a.tsv", "b.tsv", "--seeds", "pairs.tsv", "--out", out]
-        done = CliRunner().invoke(app, asked)
-        assert done.exit_code != 0
-        assert isinstance(done.exception, SettingsError)
-        assert str(done.exception).startswith("--out: found an address")
-        assert SECRET not in str(done.exception)
-        assert not [each for each in graphs.iterdir() if each.is_dir()], "a folder called s3: would be made here"

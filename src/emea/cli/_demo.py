@@ -18,13 +18,14 @@ from emea.cli._linking import Job, link, tell
 from emea.cli._options import Device, Json, MethodOptions, Out, OutputOptions, Quiet, chosen_settings
 from emea.cli._resuming import refuse_overwriting
 from emea.runs.inputs import Inputs
+from emea.runs.workplace import Workplace, workplace
 
 if TYPE_CHECKING:
     from emea.analysis.measures import Measures
     from emea.data import Graph
     from emea.method.rounds import Outcome
 
-DEMO = Path("demo-run")  # is overwritten without asking
+DEMO = "demo-run"  # is overwritten without asking
 ROUNDS = "em.rounds=2"  # as good as the default on these graphs, and sooner
 SHOWN, DOUBTFUL = 10, 3  # links
 SURE = 0.9  # confidence of the links shown as examples
@@ -45,21 +46,26 @@ def demo(
 ) -> None:
     """Link two real graphs of the world, Unicode CLDR and GeoNames, without any known pair."""
     output = OutputOptions(folder=folder, force=folder == DEMO, quiet=quiet, as_json=as_json)
-    refuse_overwriting(folder, force=output.force)
+    with workplace(folder) as place:
+        refuse_overwriting(place.folder, force=output.force)
+        _linked(output, place, structure=structure, device=device)
 
+
+def _linked(output: OutputOptions, place: Workplace, *, structure: bool, device: str | None) -> None:
+    """Link the two, tell what was found, and write a page about it."""
     from emea.examples import example_files
 
     source, target, truth = example_files("world")
-    job, method = Job(Inputs(source=source, target=target), output, truth=truth), [ROUNDS]
+    job, method = Job(Inputs(source=source, target=target), output, place, truth=truth), [ROUNDS]
     if structure:
-        job, method = Job(Inputs(example="world"), output), []
+        job, method = Job(Inputs(example="world"), output, place), []
     done = link(job, chosen_settings(MethodOptions(device=device, assignments=method), job.inputs))
     assert done is not None, "only a dry run finds nothing"
     outcome, measures = done
     if structure or measures is None or not job.talks:
         tell(job, outcome, measures)
     else:
-        for line in story(outcome, measures, folder):
+        for line in story(outcome, measures, place.name):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
     _report(job, outcome, truth)
 
@@ -70,16 +76,19 @@ def _report(job: Job, outcome: Outcome, truth: Path) -> None:
     from emea.runs.explaining import Explainer
     from emea.runs.folder import REPORT
 
-    page, told = job.output.folder / REPORT, Explainer.of(outcome)
+    page, told = job.place.folder / REPORT, Explainer.of(outcome)
     write_report(
-        job.output.folder, page, reference=truth, complete=True, prepared=outcome.prepared,
+        job.place.folder, page, reference=truth, complete=True, prepared=outcome.prepared,
         explain=lambda source, target: told.explain(source, target).to_dict(),
     )  # fmt: skip
+    job.place.put()
     if job.talks:
-        out.print(f"report: {page}, to open in a browser", markup=False, highlight=False, soft_wrap=True)
+        out.print(
+            f"report: {job.place.name}/{REPORT}, to open in a browser", markup=False, highlight=False, soft_wrap=True
+        )
 
 
-def story(outcome: Outcome, measures: Measures, folder: Path) -> Iterator[str]:
+def story(outcome: Outcome, measures: Measures, folder: str) -> Iterator[str]:
     """Some links that are instructive, those in doubt with reasons, and how many are right, missing, and left out."""
     found, given = outcome.alignment, outcome.prepared.given
     links = sorted(zip(found.source.tolist(), found.target.tolist(), found.confidence.tolist(), strict=True))
@@ -104,7 +113,7 @@ def story(outcome: Outcome, measures: Measures, folder: Path) -> Iterator[str]:
         f"unlinked: {sizes[0] - len(links):,} of {sizes[0]:,} in CLDR and {sizes[1] - len(links):,} of {sizes[1]:,} in "
         f"GeoNames; {measures.reference - right:,} true links were missed"
     )
-    yield f"files: {folder / 'alignment.tsv'} and others beside it"
+    yield f"files: {folder}/alignment.tsv and others beside it"
 
 
 @dataclass(frozen=True, eq=False)

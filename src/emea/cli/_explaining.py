@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emea.cli._options import Json
+from emea.cli._reporting import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,7 @@ WIDTH = 100  # of plain text
 
 
 def explain(  # noqa: PLR0917 - one parameter for each option
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    run: Run,
     source: Annotated[str, typer.Argument(help="An entity: its name, the last part of it, or its label.")],
     target: Annotated[str | None, typer.Argument(help="Explain this pair, not the link that was found.")] = None,
     language: Annotated[str, typer.Option(help="Languages of labels, the best first, by commas.")] = "",
@@ -38,11 +39,13 @@ def explain(  # noqa: PLR0917 - one parameter for each option
 ) -> None:
     """Say why an entity is linked as it is: what speaks for and against the link, and why not the next best."""
     from emea.cli._console import say
+    from emea.formats import nearby
     from emea.runs.explaining import Explainer
     from emea.runs.wording import languages_of
 
-    found = Explainer.open(folder, languages_of(language)).explain(source, target, fewest=fewest)
-    found = _with_reason(found, folder)
+    with nearby(run) as folder:
+        found = Explainer.open(folder, languages_of(language)).explain(source, target, fewest=fewest)
+        found = _with_reason(found, folder)
     if plot is not None:
         from emea.report.bars import save_bars
 

@@ -26,6 +26,7 @@ from emea.cli._resuming import interrupted, refuse_finished, refuse_overwriting
 from emea.engine import require
 from emea.errors import InputError, SettingsError
 from emea.runs.inputs import Inputs
+from emea.runs.workplace import Workplace, workplace
 from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
@@ -52,16 +53,17 @@ def align(  # noqa: PLR0917 - one parameter for each group of options
 
     emea align --resume --out run
     """
-    if long.resume:
-        begun = interrupted(graphs, reading, method, output)
-        method = MethodOptions(config=begun, engine=method.engine, engine_gpus=method.engine_gpus)
-        graphs, reading = GraphOptions(), ReadingOptions()
-    job = Job(chosen_inputs(graphs, reading, output, method.config), output, long)
-    if not long.dry_run:
-        refuse_overwriting(output.folder, force=output.force or long.resume)
-    done = link(job, chosen_settings(method, job.inputs, output))
-    if done is not None:
-        tell(job, *done, everything=screen.everything)
+    with workplace(output.folder) as place:
+        if long.resume:
+            begun = interrupted(place.folder, graphs, reading, method, output)
+            method = MethodOptions(config=begun, engine=method.engine, engine_gpus=method.engine_gpus)
+            graphs, reading = GraphOptions(), ReadingOptions()
+        job = Job(chosen_inputs(graphs, reading, output, method.config), output, place, long)
+        if not long.dry_run:
+            refuse_overwriting(place.folder, force=output.force or long.resume)
+        done = link(job, chosen_settings(method, job.inputs, output))
+        if done is not None:
+            tell(job, *done, everything=screen.everything)
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Job:
 
     inputs: Inputs
     output: OutputOptions
+    place: Workplace
     long: LongRunOptions = field(default_factory=LongRunOptions)
     truth: Path | None = None  # pairs to measure by, where the inputs have none
 
@@ -129,10 +132,10 @@ def tell(job: Job, outcome: Outcome, measures: Measures | None, *, everything: b
     if told["doubt"] is not None and not job.output.quiet:
         warn(told["doubt"])
     if job.output.as_json:
-        told["folder"] = str(job.output.folder)
+        told["folder"] = job.place.name
         typer.echo(json.dumps({**told, "measures": measures and measures.to_dict()}, indent=2))
     elif not job.output.quiet:
-        show_outcome(outcome, measures, job.output.folder, everything=everything)
+        show_outcome(outcome, measures, job.place, everything=everything)
 
 
 def _offer(job: Job, prepared: Prepared, chosen: Settings) -> None:
@@ -159,7 +162,7 @@ def _run(
     from emea.runs.folder import held
     from emea.runs.run import run
 
-    folder = job.output.folder
+    folder = job.place.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -177,8 +180,9 @@ def _run(
                 reference=reference,
                 resume=job.long.resume,
                 observers=observers,
+                put=job.place.put,
             )
     except KeyboardInterrupt:
         if chosen.method == EMEA:
-            say(f"interrupted; continue with: emea align --resume --out {folder}")
+            say(f"interrupted; continue with: emea align --resume --out {job.place.name}")
         raise typer.Exit(130) from None

@@ -9,6 +9,7 @@ import typer
 
 from emea import plugins
 from emea.cli._options import Json
+from emea.cli._reporting import Run
 from emea.presets import PRESETS
 from emea.settings import Settings, load
 
@@ -44,7 +45,7 @@ def convert(  # noqa: PLR0917 - one parameter for each option
 
 
 def merge(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    run: Run,
     target: Annotated[
         Path,
         typer.Option(
@@ -60,9 +61,12 @@ def merge(
     emea merge run --out table.csv
     """
     from emea.cli._console import out
+    from emea.formats import nearby
     from emea.runs.merge import merge as write_merged
 
-    out.print(write_merged(folder, target, keep), markup=False, highlight=False, soft_wrap=True)
+    with nearby(run) as folder:
+        told = write_merged(folder, target, keep)
+    out.print(told, markup=False, highlight=False, soft_wrap=True)
 
 
 def doctor(as_json: Json = False) -> None:

@@ -28,6 +28,7 @@ from emea.cli._options import (
     numbers,
 )
 from emea.cli._reading import ReadingOptions
+from emea.cli._reporting import Run
 from emea.runs.inputs import Inputs
 from emea.settings import Settings
 
@@ -38,7 +39,7 @@ ITEMS = [name.replace("_", "-") for name in plugins.built_in("reproduce")]
 
 
 def evaluate(  # noqa: PLR0917 - one parameter for each option
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    run: Run,
     reference: Annotated[Path, typer.Option(help="True pairs: two columns, source and target.")],
     complete: Annotated[
         bool,
@@ -53,10 +54,12 @@ def evaluate(  # noqa: PLR0917 - one parameter for each option
     """Compare a finished run with true pairs; pairs that were its seeds do not count."""
     from emea.cli._console import say
     from emea.cli._show import show_measures
+    from emea.formats import nearby
     from emea.report.figures import reliability_plot, save_plot
     from emea.runs.finished import evaluate_run
 
-    measures = evaluate_run(folder, reference, complete=complete)
+    with nearby(run) as folder:
+        measures = evaluate_run(folder, reference, complete=complete)
     if as_json:
         typer.echo(json.dumps(measures.to_dict(), indent=2))
     else:

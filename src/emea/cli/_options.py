@@ -29,7 +29,7 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change one setting, such as em.rounds=5; repeatable.", rich_help_panel=METHOD),
 ]
-Out = Annotated[Path, typer.Option("--out", help="Folder for the results; created if missing.")]
+Out = Annotated[str, typer.Option("--out", metavar="<path>", help="Folder for the results, or address in a store.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=OUTPUT)]
 All = Annotated[bool, typer.Option("--all", help="Show all measures, not the main ones alone.")]
@@ -126,7 +126,7 @@ class MethodOptions:
 class OutputOptions:
     """What to write, and where."""
 
-    folder: Out = Path("run")
+    folder: Out = "run"
     cardinality: Annotated[
         Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"] | None,
         typer.Option(

@@ -32,13 +32,7 @@ def refuse_finished(folder: Path) -> None:
 
 
 def refuse_overwriting(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a run, finished or not, unless that is to be overwritten; and an address, for which
-    a folder would be made here."""
-    if _is_address(folder):
-        raise SettingsError(
-            f"--out: found an address ({folder.parts[0]}//), expected a folder, such as one that all machines see; "
-            "results can be copied to a store once the run has ended"
-        )
+    """Refuse a folder that holds a run, finished or not, unless that is to be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, expected a folder for the results")
     refuse_losing_decisions(folder)
@@ -57,19 +51,10 @@ def refuse_overwriting(folder: Path, *, force: bool) -> None:
     )
 
 
-def _is_address(folder: Path) -> bool:
-    """Whether what was given for a folder is the address of a store."""
-    scheme, colon, rest = (folder.parts or ("",))[0].partition(":")
-    if not colon or rest:
-        return False
-    from emea.formats._addresses import STORES  # here: it loads much
-
-    return scheme.lower() in STORES
-
-
-def interrupted(graphs: GraphOptions, reading: ReadingOptions, method: MethodOptions, output: OutputOptions) -> Path:
-    """The settings of the interrupted run in the output folder; refused if the options ask for another run."""
-    folder = output.folder
+def interrupted(
+    folder: Path, graphs: GraphOptions, reading: ReadingOptions, method: MethodOptions, output: OutputOptions
+) -> Path:
+    """The settings of the interrupted run in a folder; refused if the options ask for another run."""
     path = folder / SETTINGS
     if not path.exists():
         raise InputError(f"{folder} holds no run to resume: it has no {SETTINGS}")

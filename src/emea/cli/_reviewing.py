@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emea.cli._reporting import Run
 from emea.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -17,9 +16,11 @@ if TYPE_CHECKING:
     from emea.review.cards import Reviewed
     from emea.review.exchange import Conflict
 
+Here = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")]
+
 
 def review(  # noqa: PLR0917 - one parameter for each option
-    folder: Run,
+    folder: Here,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port of the page; 8347 if it is free.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen at; others than this machine need --insecure.")] = (
         "127.0.0.1"
@@ -69,7 +70,7 @@ def review(  # noqa: PLR0917 - one parameter for each option
 
 
 def decisions(
-    folder: Run,
+    folder: Here,
     target: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="Write what was decided: .sssom.tsv or .tsv.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -13,9 +12,10 @@ from emea.cli._show import LEVELS, show_measures
 if TYPE_CHECKING:
     from emea.analysis.measures import Measures
     from emea.method.rounds import Absence, Outcome
+    from emea.runs.workplace import Workplace
 
 
-def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, everything: bool = False) -> None:
+def show_outcome(outcome: Outcome, measures: Measures | None, place: Workplace, *, everything: bool = False) -> None:
     """How many links there are, the measures or else the links by confidence, and the files written."""
     from emea.runs.folder import RECORDS, RESULTS
     from emea.runs.promise import caution
@@ -43,9 +43,9 @@ def show_outcome(outcome: Outcome, measures: Measures | None, folder: Path, *, e
         out.print(shown_absence(outcome, outcome.absence), highlight=False, soft_wrap=True)
     if measures is not None:
         show_measures(measures, everything=everything, benchmark=outcome.prepared.given.benchmark)
-    out.print(f"\nfiles in {folder}:", highlight=False)
+    out.print(f"\nfiles in {place.name}:", highlight=False)
     for name, meaning in {**RESULTS, **RECORDS}.items():
-        if (folder / name).exists() and (measures is not None or name != "metrics.json"):
+        if (place.folder / name).exists() and (measures is not None or name != "metrics.json"):
             out.print(f"  {name:<20} {meaning}", highlight=False)
 
 

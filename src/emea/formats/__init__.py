@@ -41,7 +41,8 @@ from emea.formats._pairs import (
     to_unmatched,
 )
 from emea.formats._selection import SELECTING, select
-from emea.formats._stores import is_stored, name_of, named, nearby
+from emea.formats._stores import is_stored, name_of, named
+from emea.formats._stores import nearby as nearby  # also for the folders of runs
 from emea.verdicts import DATABASE
 
 BOTH = (PLAIN, PLAIN)  # graphs as their files suggest

@@ -1,4 +1,5 @@
-"""Files in object stores and on other file systems that pyarrow knows: copied here, and read as files."""
+"""Files in object stores and on other file systems that pyarrow knows: copied here, and read as files; and how to reach
+those systems."""
 
 from __future__ import annotations
 
@@ -6,10 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from emea.errors import EmeaError, InputError
 from emea.formats._addresses import STORES, Address, unknown_scheme, without_password
 from emea.formats._files import one_line
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 
 def is_stored(place: str | Path) -> bool:
@@ -32,8 +37,7 @@ def name_of(address: str) -> Path:
 
 @contextmanager
 def nearby(place: str | Path) -> Iterator[Path]:
-    """A file or folder as a path here: where it is, or a copy for as long as it is needed. What a refusal says of the
-    copy it says of the place."""
+    """A file or folder as a path here: where it is, or a copy for as long as it is needed."""
     if not isinstance(place, str) or "://" not in place:
         yield Path(place)
         return
@@ -41,11 +45,18 @@ def nearby(place: str | Path) -> Iterator[Path]:
         raise unknown_scheme(place, STORES)
     with TemporaryDirectory(prefix="emea-") as folder:
         copy = _copied(place, Path(folder))
-        try:
+        with said_of(place, copy):
             yield copy
-        except EmeaError as error:
-            error.args = (named(str(error), copy, place),)
-            raise
+
+
+@contextmanager
+def said_of(place: str, copy: Path) -> Iterator[None]:
+    """What a refusal says of a copy, it says of the place."""
+    try:
+        yield
+    except EmeaError as error:
+        error.args = (named(str(error), copy, place),)
+        raise
 
 
 def named(text: str, copy: Path, place: str | Path) -> str:
@@ -53,14 +64,26 @@ def named(text: str, copy: Path, place: str | Path) -> str:
     return text.replace(str(copy), str(without_password(place)))
 
 
+@contextmanager
+def reached(address: str, *, to_write: bool = False) -> Iterator[tuple[FileSystem, str]]:
+    """The file system of an address, and the path there; what fails there is told in one sentence."""
+    from pyarrow import ArrowException
+    from pyarrow.fs import FileSystem
+
+    try:
+        yield FileSystem.from_uri(address)
+    except (OSError, ArrowException) as error:
+        shown = str(without_password(address))
+        reason = one_line(str(error).replace(address, shown))
+        raise InputError(f"{shown} cannot be {'written' if to_write else 'read'}: {reason}") from None  # no password
+
+
 def _copied(address: str, folder: Path) -> Path:
     """A copy in a folder; what lies here already is not copied."""
-    from pyarrow import ArrowException
-    from pyarrow.fs import FileSystem, FileType, LocalFileSystem, copy_files
+    from pyarrow.fs import FileType, LocalFileSystem, copy_files
 
-    shown, copy = without_password(address), folder / name_of(address)
-    try:
-        system, path = FileSystem.from_uri(address)
+    copy = folder / name_of(address)
+    with reached(address) as (system, path):
         found = system.get_file_info(path).type
         if found != FileType.NotFound:
             if isinstance(system, LocalFileSystem):
@@ -68,9 +91,6 @@ def _copied(address: str, folder: Path) -> Path:
             if found == FileType.Directory:
                 copy.mkdir()
             copy_files(path, str(copy), source_filesystem=system, destination_filesystem=LocalFileSystem())
-    except (OSError, ArrowException) as error:
-        reason = str(error).replace(address, str(shown))
-        raise InputError(f"{shown} cannot be read: {one_line(reason)}") from None  # it may show the password
     if found == FileType.NotFound:
-        raise InputError(f"{shown} does not exist; expected a file or a folder")
+        raise InputError(f"{without_password(address)} does not exist; expected a file or a folder")
     return copy

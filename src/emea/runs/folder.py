@@ -109,6 +109,8 @@ def clear(folder: Path) -> None:
 def check_run(folder: Path) -> None:
     """Refuse what is not the folder of a run."""
     if not (folder / "settings.toml").exists():
+        if not folder.exists() and folder.parts and folder.parts[0].endswith(":"):
+            raise InputError(f"found an address ({folder.parts[0]}//…), expected a folder here; copy the run first")
         why = "it has no settings.toml" if folder.exists() else "it does not exist"
         raise InputError(f"{folder} is not a run folder: {why}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from emea.runs.folder import ENGINE, LAST, clear
 from emea.runs.inputs import Inputs
 from emea.runs.promise import doubt
 from emea.runs.results import write_result
+from emea.runs.workplace import nowhere
 from emea.settings import Settings
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints within a fit
@@ -44,11 +46,13 @@ def run(
     reference: Reference | None = None,
     resume: bool = False,
     observers: Observers | None = None,
+    put: Callable[[], None] = nowhere,
 ) -> tuple[Outcome, Measures | None]:
     """Link the graphs, writing the run folder along the way; returns the outcome and, with a reference, its measures.
 
     Each complete round of the loop, and long training now and then, leaves a checkpoint from which `resume` continues;
-    the results replace it. Baselines start over.
+    the results replace it. Baselines start over. `put` is called at the start, after each round and at the end, to
+    bring the files to where they belong.
     """
     task = prepared.given
     saved, sources = Checkpoint.read(folder, task) if resume else None, own_sources(settings)
@@ -59,7 +63,8 @@ def run(
     if saved is None:
         Checkpoint.remove(folder)
     write_given(task, settings, inputs, folder)
-    keeper = _Keeper(folder, task, saved, own, observers or Observers())
+    put()
+    keeper = _Keeper(folder, task, saved, own, observers or Observers(), put=put)
     with opened(settings.engine.kind, settings.engine.gpus) as engine:
         outcome = align(prepared, settings, keeper.observers, saved.state if saved else None, engine)
         write_result(outcome, folder, inputs)
@@ -72,7 +77,9 @@ def run(
     if measures is not None:
         write_text(folder / "metrics.json", json.dumps(measures.to_dict(), indent=2) + "\n")
     write_text(folder / LAST, told)
+    put()  # all results, before the checkpoint is taken away there
     Checkpoint.remove(folder)
+    put()
     return outcome, measures
 
 
@@ -90,9 +97,16 @@ class _Keeper:
     """Writes down each round as it ends, and keeps a checkpoint."""
 
     def __init__(
-        self, folder: Path, task: Task, saved: Checkpoint | None, sources: dict[str, str], observers: Observers
+        self,
+        folder: Path,
+        task: Task,
+        saved: Checkpoint | None,
+        sources: dict[str, str],
+        observers: Observers,
+        *,
+        put: Callable[[], None],
     ) -> None:
-        self.folder, self.task, self.sources, self.others = folder, task, sources, observers
+        self.folder, self.task, self.sources, self.others, self.put = folder, task, sources, observers, put
         self.observers = Observers(self.round, self.fit, observers.judging)
         self.rounds, self.timings = (list(saved.rounds), list(saved.timings)) if saved else ([], [])
         self.saved_at = time.monotonic()
@@ -105,6 +119,7 @@ class _Keeper:
         _write_lines(self.folder / "timings.jsonl", self.timings)
         if ended.resumable is not None:
             self._keep(ended.resumable)
+        self.put()
         if self.others.round is not None:
             self.others.round(ended)
 

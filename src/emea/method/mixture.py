@@ -38,7 +38,6 @@ MATCHED_PRIOR, UNMATCHED_PRIOR = 1.5, 0.5  # pairs spread evenly over the levels
 FREQUENCY = 0.9  # exponent of the frequency of equal values
 SLOPE = 1e-6  # of the steps of that ratio, where pairs on a step have to be told apart
 SHARE_RANGE = (0.01, 0.98)  # of the entities that have a counterpart
-SHARE_PRIOR = 5.0  # entities of a kind for which this share is that of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,18 +283,10 @@ class _Mixture:
     def _prior(self, probability: np.ndarray) -> np.ndarray:
         """Logarithm of the odds that a random target is a source's counterpart, against "none", [pairs]."""
         sample = self.sample
-        links = share = self._per_source(probability).clip(*SHARE_RANGE)
+        links = share = sample.per_source(probability).clip(*SHARE_RANGE)
         if not any(sample.competition):  # a source may have several counterparts
-            links = self._per_source(probability).clip(min=SHARE_RANGE[0])
+            links = sample.per_source(probability).clip(min=SHARE_RANGE[0])
             surest = probability > self.rivals[0].highest(probability)
-            share = self._per_source(probability * surest).clip(*SHARE_RANGE)
+            share = sample.per_source(probability * surest).clip(*SHARE_RANGE)
         prior: np.ndarray = np.log(links / ((1 - share) * max(1, sample.targets.sum())))[sample.evidence.kind]
         return prior
-
-    def _per_source(self, probability: np.ndarray) -> np.ndarray:
-        """Expected links of a source of each kind, [kinds]."""
-        sources = self.sample.sources
-        everywhere = probability.sum() / max(1, sources.sum())
-        matched = np.bincount(self.sample.evidence.kind, probability, self.kinds) + SHARE_PRIOR * everywhere
-        expected: np.ndarray = matched / (sources + SHARE_PRIOR)
-        return expected

@@ -28,8 +28,8 @@ FEWEST = 10  # pairs to start from, below which those count whose kinds do not f
 SURE = 0.8  # confidence of the loop's links from which the judge starts
 RANDOM_PAIRS = 4000  # by which chance is measured
 MOST_WITHIN = 400_000  # pairs of a graph that share rare values or words and are compared: a sample if there are more
-
 KIND_RANGE = (-5.0, 2.0)  # of what kinds say
+SHARE_PRIOR = 5.0  # entities of a kind of which as many are linked as of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,13 @@ class Sample:
         ratio[:, 0] = _beyond_chance(linked.T, self.sources)[0]
         ratio[0, 0] = 0.0
         return ratio
+
+    def per_source(self, probability: np.ndarray) -> np.ndarray:
+        """Expected links of a source of each kind, [kinds]."""
+        everywhere = probability.sum() / max(1, self.sources.sum())
+        matched = np.bincount(self.evidence.kind, probability, len(self.sources)) + SHARE_PRIOR * everywhere
+        expected: np.ndarray = matched / (self.sources + SHARE_PRIOR)
+        return expected
 
 
 def _beyond_chance(linked: np.ndarray, sizes: np.ndarray) -> np.ndarray:

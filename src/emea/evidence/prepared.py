@@ -31,8 +31,8 @@ from emea.settings import EvidenceSettings, Settings
 
 NO_PAIRS = "there are no known pairs, and structure alone needs some; evidence.kind=all also uses names and values"
 NOTHING_SHARED = (
-    "there are no known pairs, and the graphs share no value: expected pairs (--seeds), or names, labels or "
-    "identifiers in both graphs; --local-names uses the last part of URIs as names"
+    "there are no known pairs, and the graphs share no value, or none that is rare enough to tell: expected pairs "
+    "(--seeds), or names, labels or identifiers in both graphs; --local-names uses the last part of URIs as names"
 )
 IRI_NAME = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s]"  # not a number or a word, which two tables may use for different rows
 LEAST_VALUED = 0.1  # share of the entities

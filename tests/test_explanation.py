@@ -536,7 +536,7 @@ def test_the_candidate_that_is_told_is_the_one_that_is_listed(
         names = {column: pa.large_string(), "candidate": pa.large_string()}
         rows = read_whole(folder / f"{name}.tsv", names).to_pylist()
         assert rows
-        for row in rows:
+        for row in rows[::7]:
             found = explainer.explain(row[column])
             assert {found.source, found.target} >= {row[column]} | ({row["candidate"]} - {""})
     told = Explainer.of(structural.outcome)

@@ -389,6 +389,7 @@ def test_own_factor_of_agreement_is_the_same_from_both_sides(toy: Toy, prior: tu
     agree({(t, s): value for (s, t), value in there.items()}, back)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @given(toys(), st.sampled_from(["own", "blanket"]), st.sampled_from(PRIORS))
 @SMALL

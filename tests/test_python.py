@@ -397,6 +397,7 @@ def test_a_mistake_is_explained_in_a_sentence(mistake: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_libraries_are_loaded_only_for_their_own_data() -> None:
     program = (
         "import sys, emea, emea.cli, emea.engine, emea.method.em, emea.runs.run\n"

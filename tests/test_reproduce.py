@@ -157,6 +157,7 @@ def cell_of(folder: Path, name: str) -> dict[str, Any]:
 # --- the pages ---
 
 
+@pytest.mark.slow
 @every_item
 def test_every_page_is_made_by_one_command(name: str, command: Command, results: Path) -> None:
     said = command(name, draw=True)

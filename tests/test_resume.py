@@ -218,6 +218,7 @@ def test_an_interrupted_run_is_named_before_it_is_overwritten(case: Case, tmp_pa
     assert "already holds a run; give --force" in case.align("--out", "run", code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ended", "where"), [(1, "round 2 in scout 2 of 2"), (2, "round 2 of 3")])
 def test_a_run_interrupted_in_a_loop_that_goes_ahead_is_named_so(ended: int, where: str, case: Case) -> None:
     write = Checkpoint.write

@@ -94,6 +94,7 @@ def two_graphs(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_run_with_a_printed_preset_is_the_run_with_the_preset(name: str, two_graphs: Path) -> None:
     runner = CliRunner()

@@ -56,6 +56,7 @@ def emea_align(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
 PLACES = [(0, 5), (1, 3), (2, 4)]  # round, and epoch of its fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sup", "semi"])
 def test_a_fit_that_is_interrupted_goes_on_to_the_same_bytes(
     mode: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -48,6 +48,7 @@ graphs = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(graphs)
 def test_every_graph_format_gives_back_what_it_was_given(

@@ -91,6 +91,8 @@ def find(kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
         close = [each for each in names(kind) if each.startswith(spelled)] or get_close_matches(spelled, names(kind), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise SettingsError(f"unknown {kind[:-1]} '{name}'; known are {', '.join(names(kind))}, or module:Class{hint}")
+    if module_name.startswith("."):
+        raise SettingsError(f"{kind[:-1]} '{name}' cannot be imported: it begins with a dot, expected module:Class")
     if class_name:
         _look_in_current_folder()
     try:

@@ -17,7 +17,9 @@ START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-NAME = re.compile(f"[{START}][{START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*\\Z")
+INSIDE = f"{START}0-9.\u00b7\u0300-\u036f\u203f\u2040-"
+NAME = re.compile(f"[{START}][{INSIDE}]*\\Z")
+REVERSED = re.compile(f"[{INSIDE}]*[{START}]")  # a name from its end: searched for forwards, a long IRI takes forever
 RESERVED = {
     RDF_NAMESPACE + term
     for term in ("RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype", "Description", "li", "bagID")
@@ -40,12 +42,13 @@ def write_rdf_xml(file: BinaryIO, triples: Iterable[Triple]) -> None:
 
 
 def _property(iri: str, tail: object) -> str:
-    name = NAME.search(iri)
+    name = REVERSED.match(iri[::-1])
     if name is None or iri in RESERVED:
         raise ValueError(
             f"the relation '{iri}', expected an IRI that ends in an XML name and is not reserved by RDF/XML"
         )
-    element, namespace = f"n:{name[0]}", f" xmlns:n={quoteattr(iri[: name.start()])}"
+    start = len(iri) - name.end()
+    element, namespace = f"n:{iri[start:]}", f" xmlns:n={quoteattr(iri[:start])}"
     if not isinstance(tail, Literal):
         return f"<{element}{namespace}{_reference(tail, 'resource')}/>\n"
     kind = ""

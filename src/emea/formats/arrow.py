@@ -39,6 +39,7 @@ def _opened(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
             source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
             with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as reader:
                 batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+                _ = reader.schema.names  # which are decoded only now
                 yield reader.schema, _limited(batches, path)
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError, OverflowError) as error:
             reason = one_line(str(error))

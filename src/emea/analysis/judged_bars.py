@@ -36,7 +36,8 @@ class JudgedBars:
         self.kinds, self.names = list(told), [*told, RIVALS, CALIBRATION]
         self.members = coalitions(len(self.names))
         self.said = np.stack(list(told.values()), 1) if len(judged.pairs) else np.zeros((0, len(told)))
-        self.alike = judged.said.get(ALIKE, np.zeros(len(judged.pairs)))
+        self.alike = judged.said[ALIKE]
+        self.odds = self.said.sum(1) + self.alike  # of each pair before others compete
         width = int(judged.pairs[:, 1].max(initial=0)) + 1
         self.width, key = width, judged.pairs[:, 0] * width + judged.pairs[:, 1]
         self.order = np.argsort(key, kind="stable")

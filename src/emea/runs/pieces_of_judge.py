@@ -50,7 +50,7 @@ class JudgedPieces(Pieces):
     def candidates(self, entity: int, *, swapped: bool = False) -> list[int]:
         """Those that were judged, the likeliest first."""
         rows = self.sums.rows(entity, int(swapped))
-        best = rows[np.argsort(-self.sums.said[rows].sum(1) - self.sums.alike[rows], kind="stable")[:NEAREST]]
+        best = rows[np.argsort(-self.sums.odds[rows], kind="stable")[:NEAREST]]
         others: list[int] = self.judged.pairs[best, 1 - int(swapped)].tolist()
         return others
 
@@ -228,5 +228,5 @@ class JudgedPieces(Pieces):
     def _known_links(self) -> Linked | None:
         """What support comes from: the judged pairs that are probable."""
         assert self._support is not None
-        odds, sizes = self.sums.said.sum(1) + self.sums.alike, (len(self.finder.names[0]), len(self.finder.names[1]))
-        return self._support.linked(competing(self.judged.pairs, odds, sizes, self.grounds.competition))
+        sizes = len(self.finder.names[0]), len(self.finder.names[1])
+        return self._support.linked(competing(self.judged.pairs, self.sums.odds, sizes, self.grounds.competition))

@@ -138,6 +138,11 @@ class Prepared:
             shares.append(told / max(1, int(graph.linkable.sum())))
         return max(shares) >= LEAST_VALUED
 
+    @cached_property
+    def connected(self) -> bool:
+        """Whether the entities of both graphs have neighbours other than values, so that links can tell of others."""
+        return all(len(graph.triples) > 0 for graph in (self.given.source, self.given.target))
+
     def judged_by(self, settings: Settings) -> bool:
         """Whether links are judged by values: the settings ask for it, and values tell enough."""
         return settings.judges and self.valued

@@ -175,6 +175,7 @@ class _Loop:
         self.marks = marking(self.graphs, settings.similarity, self.device)
         whole = Folds(self.seeds, ())  # the judge does not need hidden seeds
         self.judged, self.fit_to = prepared.judged_by(settings), settings.probability.fit_to
+        self.once = self.judged and not prepared.connected  # no link tells of another, and all are judged at the end
         self.folds = whole if self.judged else Folds.cut(self.seeds, settings.probability, self.generator)
 
     def begin(self, state: State | None) -> State:
@@ -243,7 +244,9 @@ class _Loop:
         )
         known = self.seeds + self.anchors.links
         found = without(chosen, known, self.unmatched, self.exclusions, self.competition)
-        settled = state.done > 0 and has_settled(state.labels, found, self.graphs, self.settings.em, judged=self.judged)
+        settled = self.once or (
+            state.done > 0 and has_settled(state.labels, found, self.graphs, self.settings.em, judged=self.judged)
+        )
         after = State(
             done=state.done + 1,
             labels=found,

@@ -168,6 +168,8 @@ def test_too_little_memory_ends_with_code_3_and_what_would_fit() -> None:
     ) as caught:
         fitted(load(), needed)
     assert caught.value.exit_code == 3
+    with pytest.raises(NotEnoughMemoryError, match=r"needs about 0.64 GB and 0.60 GB are free; --set similarity"):
+        fitted(load(), replace(needed, least=6.41e8, free=5.96e8))
 
 
 def test_blocks_are_as_small_as_free_memory_asks_for() -> None:

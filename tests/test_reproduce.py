@@ -465,7 +465,7 @@ def test_a_run_that_has_begun_goes_on_to_its_end(
     said = command("fig5", "--minutes", "0.5", out=tmp_path, splits="0")
     assert len(runs) == 1
     assert len([*(tmp_path / "cells").iterdir()]) == 1
-    assert "1 runs are not measured yet" in said
+    assert "1 run is not measured yet" in said
 
 
 @pytest.mark.parametrize("name", items())

@@ -152,11 +152,31 @@ def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> N
     assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder is locked there")
+def test_while_a_run_reads_its_inputs_its_folder_is_its_own(case: Case, tmp_path: Path) -> None:
+    read, refused = Inputs.read, []
+
+    with case.monkeypatch.context() as patched:
+
+        def meanwhile(inputs: Inputs, cardinality: str) -> object:
+            patched.setattr(Inputs, "read", read)
+            refused.append(case.align("--out", "run", seeds="none.tsv", code=2))
+            refused.append(case.align("--out", "run", "--force", code=2))
+            raise InputError("a.tsv is damaged")
+
+        (tmp_path / "none.tsv").write_text("")
+        patched.setattr(Inputs, "read", meanwhile)
+        assert "a.tsv is damaged" in case.align("--out", "run", code=2)
+    assert all("run is in use by a run" in each for each in refused), "before inputs are read"
+    assert not (tmp_path / "run").exists(), "nothing was written"
+
+
 def test_a_run_that_ends_while_its_resumption_reads_is_kept(case: Case, tmp_path: Path) -> None:
     case.interrupt("run")
     read = Inputs.read
 
     with case.monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "fcntl", None)  # a system on which no folder can be locked
 
         def meanwhile(inputs: Inputs, cardinality: str) -> object:
             patched.setattr(Inputs, "read", read)

@@ -21,6 +21,7 @@ from emea.errors import EmeaError, InputError, SettingsError, in_python, shown
 from emea.settings import EMEA, Settings
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from emea.analysis.measures import Comparison, Measures
@@ -202,7 +203,8 @@ def evaluate(result: Result | SavedResult, reference: Any) -> Measures:
     from emea.runs.finished import evaluate_run
 
     if isinstance(result, SavedResult):
-        return evaluate_run(result.folder, _true_pairs(reference))
+        with _true_pairs(reference) as pairs:
+            return evaluate_run(result.folder, pairs)
     if not isinstance(result, Result):
         raise InputError(f"found {shown(result)}, expected the result of emea.align, or emea.load('run')")
     sealed = reference if isinstance(reference, Reference) else read_reference(reference, result.task)
@@ -220,7 +222,8 @@ def compare(first: Result | SavedResult, second: Result | SavedResult, reference
     from emea.runs.finished import compare_runs
 
     if isinstance(first, SavedResult) and isinstance(second, SavedResult):
-        return compare_runs(first.folder, second.folder, _true_pairs(reference))
+        with _true_pairs(reference) as pairs:
+            return compare_runs(first.folder, second.folder, pairs)
     if not (isinstance(first, Result) and isinstance(second, Result)):
         wrong = next((each for each in (first, second) if not isinstance(each, Result | SavedResult)), None)
         found = "a saved run and a result in memory" if wrong is None else shown(wrong)
@@ -233,14 +236,16 @@ def compare(first: Result | SavedResult, second: Result | SavedResult, reference
     return measure(first.outcome, second.outcome, sealed)
 
 
-def _true_pairs(reference: object) -> Path:
-    """The file of true pairs that a saved run is measured against."""
+def _true_pairs(reference: object) -> AbstractContextManager[Path]:
+    """The file of true pairs that a saved run is measured against, or a copy of it."""
     from pathlib import Path
+
+    from emea.formats import nearby
 
     if not isinstance(reference, str | Path):
         found = f"found {shown(reference)}, expected a file of true pairs, such as 'truth.tsv', for a saved run"
         raise InputError(found)
-    return Path(reference)
+    return nearby(reference)
 
 
 def _aligned(

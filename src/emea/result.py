@@ -243,7 +243,7 @@ class Result(_Linked):
         goes on; `force` overwrites a run in it, unless somebody has begun to decide on its links."""
         from emea.runs.workplace import workplace
 
-        with workplace(str(folder)) as place:
+        with workplace(folder, force=force) as place:
             self._save(place.folder, force=force)
             place.put()
 

@@ -46,7 +46,7 @@ def demo(
 ) -> None:
     """Link two real graphs of the world, Unicode CLDR and GeoNames, without any known pair."""
     output = OutputOptions(folder=folder, force=folder == DEMO, quiet=quiet, as_json=as_json)
-    with workplace(folder) as place:
+    with workplace(folder, force=output.force) as place:
         refuse_overwriting(place.folder, force=output.force)
         _linked(output, place, structure=structure, device=device)
 

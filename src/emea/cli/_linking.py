@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,15 +55,18 @@ def align(  # noqa: PLR0917 - one parameter for each group of options
 
     emea align --resume --out run
     """
-    with workplace(output.folder) as place:
-        if long.resume:
+    inputs = None if long.resume else chosen_inputs(graphs, reading, output, method.config)
+    if inputs is not None and "://" in output.folder:
+        chosen_settings(method, inputs, output)  # wrong ones are refused before --force ends another run
+    with workplace(output.folder, to_write=not long.dry_run, force=output.force) as place:
+        if inputs is None:
             begun = interrupted(place.folder, graphs, reading, method, output)
             method = MethodOptions(config=begun, engine=method.engine, engine_gpus=method.engine_gpus)
-            graphs, reading = GraphOptions(), ReadingOptions()
-        job = Job(chosen_inputs(graphs, reading, output, method.config), output, place, long)
-        if not long.dry_run:
-            refuse_overwriting(place.folder, force=output.force or long.resume)
-        done = link(job, chosen_settings(method, job.inputs, output))
+            inputs = chosen_inputs(GraphOptions(), ReadingOptions(), output, begun)
+        elif not long.dry_run:
+            refuse_overwriting(place.folder, force=output.force)
+        job = Job(inputs, output, place, long)
+        done = link(job, chosen_settings(method, inputs, output))
         if done is not None:
             tell(job, *done, everything=screen.everything)
 
@@ -83,15 +88,55 @@ class Job:
 
 
 def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
-    """Read the graphs, say what they offer, and run; nothing comes of a dry run."""
-    from emea.cli import _show
-    from emea.evidence.prepared import prepare
-    from emea.formats import read_reference
+    """Read the graphs, say what they offer, and run; nothing comes of a dry run. What can be refused without them is
+    refused before."""
     from emea.runs.estimate import estimate, fitted
 
+    _refuse_misfits(job, chosen)
+    if job.long.dry_run:
+        _tell_need(job, chosen)
+        return None
+    with _alone(job):
+        prepared, reference = _read(job, chosen)
+        if job.long.resume:  # again: some time has passed, and not every system can keep others out
+            refuse_finished(job.place.folder)
+        refuse_overwriting(job.place.folder, force=job.output.force or job.long.resume)
+        if chosen.method == EMEA and chosen.engine.kind == "local":  # elsewhere this machine's memory says little
+            chosen = fitted(chosen, estimate(prepared, chosen, job.long.memory))
+        return _run(job, prepared, chosen, reference)
+
+
+def _refuse_misfits(job: Job, chosen: Settings) -> None:
+    """Refuse options that do not go with the method."""
     require(chosen.engine.kind)
-    if chosen.method != EMEA and chosen.engine.kind != "local":
-        raise SettingsError(f"--engine works with the method emea only, found --method {chosen.method}")
+    if chosen.method == EMEA:
+        return
+    options = {
+        "--engine": chosen.engine.kind != "local",
+        "--memory": job.long.memory is not None,
+        "--dry-run": job.long.dry_run,
+    }
+    for option, given in options.items():
+        if given:
+            raise SettingsError(f"{option} works with the method emea only, found --method {chosen.method}")
+
+
+def _tell_need(job: Job, chosen: Settings) -> None:
+    """Read the graphs, and show what a run would need."""
+    from emea.cli._show import show_estimate
+    from emea.runs.estimate import estimate
+
+    prepared, _ = _read(job, chosen)
+    needed = estimate(prepared, chosen, job.long.memory)
+    needed = replace(needed, seconds=needed.seconds + _since_start())  # reading would take the same again
+    show_estimate(needed, chosen, as_json=job.output.as_json)
+
+
+def _read(job: Job, chosen: Settings) -> tuple[Prepared, Reference | None]:
+    """The task, with what its graphs offer, and pairs to measure by."""
+    from emea.evidence.prepared import prepare
+    from emea.formats import read_reference
+
     with noting(silent if job.output.quiet else warn):
         task, reference, detected = job.inputs.read(chosen.matching.cardinality)
     if job.truth is not None:
@@ -101,19 +146,26 @@ def link(job: Job, chosen: Settings) -> tuple[Outcome, Measures | None] | None:
         (say if job.talks else silent)(line)
     prepared = prepare(task, chosen.evidence)
     _offer(job, prepared, chosen)
-    if chosen.method == EMEA:
-        needed = estimate(prepared, chosen, job.long.memory)
-        if job.long.dry_run:
-            needed = replace(needed, seconds=needed.seconds + _since_start())  # reading would take the same again
-            _show.show_estimate(needed, chosen, as_json=job.output.as_json)
-            return None
-        if chosen.engine.kind == "local":  # elsewhere the memory of this machine says little
-            chosen = fitted(chosen, needed)
-    elif job.long.memory is not None:
-        raise SettingsError(f"--memory works with the method emea only, found --method {chosen.method}")
-    elif job.long.dry_run:
-        raise SettingsError(f"--dry-run works with the method emea only, found --method {chosen.method}")
-    return _run(job, prepared, chosen, reference)
+    return prepared, reference
+
+
+@contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """The folder of a run, without any other process in it; taken away again if nothing was written there."""
+    from emea.runs.folder import held
+
+    folder, made = job.place.folder, not job.place.folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
+    try:
+        with held(folder):
+            yield
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def _since_start() -> float:
@@ -159,23 +211,14 @@ def _run(
 ) -> tuple[Outcome, Measures | None]:
     """Run, with progress on the terminal; an interrupted run can be resumed."""
     from emea.cli._progress import progress
-    from emea.runs.folder import held
     from emea.runs.run import run
 
-    folder = job.place.folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {folder} cannot be created: {error.strerror}") from error
-    try:
-        with held(folder), progress(chosen, shown=job.talks) as observers:
-            if job.long.resume:  # again: some time has passed
-                refuse_finished(folder)
-            refuse_overwriting(folder, force=job.output.force or job.long.resume)
+        with progress(chosen, shown=job.talks) as observers:
             return run(
                 prepared,
                 chosen,
-                folder,
+                job.place.folder,
                 inputs=job.inputs,
                 reference=reference,
                 resume=job.long.resume,

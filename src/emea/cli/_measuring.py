@@ -239,8 +239,10 @@ def reproduce(  # noqa: PLR0917 - one parameter for each option
 def _show_pages(made: Made) -> None:
     from emea.cli._console import say
     from emea.cli._show import show_page
+    from emea.runs.wording import counted
 
     for page, paths in made.pages:
         show_page(page, paths)
     if made.missing:
-        say(f"{made.missing:,} runs are not measured yet; the same command continues with them")
+        verb = "is" if made.missing == 1 else "are"
+        say(f"{counted(made.missing, 'run')} {verb} not measured yet; the same command goes on")

@@ -29,14 +29,15 @@ LEVELS = (0.95, 0.9, 0.8, 0.5)  # of confidence
 
 def show_estimate(needed: Estimate, chosen: Settings, *, as_json: bool) -> None:
     """What a run would take."""
+    from emea.runs.estimate import told_apart
+
     if as_json:
         out.print(json.dumps(asdict(needed), indent=2), markup=False, highlight=False, soft_wrap=True)
         return
     out.print(f"candidate pairs  up to {needed.pairs:,}", highlight=False)
     out.print(f"embeddings       {needed.features:,} numbers for each entity", highlight=False)
-    out.print(
-        f"memory           about {needed.memory / 1e9:.1f} GB of {needed.free / 1e9:.1f} GB free", highlight=False
-    )
+    memory, free = told_apart(needed.memory, needed.free)
+    out.print(f"memory           about {memory} GB of {free} GB free", highlight=False)
     out.print(f"time             about {needed.seconds:.0f} s on {chosen.device}", highlight=False)
 
 

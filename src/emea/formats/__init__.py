@@ -22,7 +22,7 @@ from emea.contracts import (
 )
 from emea.data import Graph, Links, Reference, Task
 from emea.errors import InputError, PluginError, SettingsError, shown
-from emea.formats._addresses import STORES, Address, unknown_scheme
+from emea.formats._addresses import STORES, Address, check_no_address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database, tell_uncounted
 from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, suffix
@@ -41,7 +41,7 @@ from emea.formats._pairs import (
     to_unmatched,
 )
 from emea.formats._selection import SELECTING, select
-from emea.formats._stores import is_stored, name_of, named
+from emea.formats._stores import check_there, is_stored, name_of, named
 from emea.formats._stores import nearby as nearby  # also for the folders of runs
 from emea.verdicts import DATABASE
 
@@ -82,6 +82,7 @@ def location(place: object) -> str | Path:
     """
     if not isinstance(place, str | Path):
         raise InputError(f"found {shown(place)}, expected a file or an address; emea.graph takes tables and graphs")
+    check_no_address(place)
     return place if isinstance(place, str) and "://" in place else Path(place)
 
 
@@ -173,7 +174,7 @@ def _decided(decisions: Any, cardinality: str) -> tuple[pa.Table, str | Path]:
     """The pairs that were decided on, and what messages call them."""
     if not isinstance(decisions, str | Path) or is_stored(decisions):
         return _pairs(decisions, "decisions")
-    path = decided_in(Path(decisions))
+    path = decided_in(Path(location(decisions)))
     in_database = suffix(path) == suffix(Path(DATABASE))
     pairs = read_database(path, cardinality) if in_database else read_pair_names(path)
     if Path(decisions).is_dir():
@@ -210,11 +211,8 @@ def convert(
     excluded = int(is_excluded(pairs).sum())
     skipped = (pairs.schema.metadata or {}).get(SKIPPED, b"").decode()
     summary = f"{pairs.num_rows:,} pairs written to {target}"
-    return (
-        summary
-        + (f", {excluded:,} of them exclusions" if excluded else "")
-        + (f"; skipped: {skipped}" if skipped else "")
-    )
+    summary += f", {excluded:,} of them exclusions" if excluded else ""
+    return summary + (f"; skipped: {skipped}" if skipped else "")
 
 
 def _holds_pairs(path: Path) -> bool:
@@ -252,6 +250,10 @@ def read(
 ) -> Task:
     """The task of linking two graphs: files, addresses, or what `emea.graph` takes. The seeds, if given, are a file of
     pairs, a list of them, or a table with the columns source and target."""
+    check_there(source, target, seeds)  # before anything is fetched
+    for place in (source, target):
+        if isinstance(place, str | Path):
+            graph_source(location(place))
     sides = zip((source, target), ("source", "target"), readings, strict=True)
     first, second = (opened(*side).graph for side in sides)
     if seeds is None or (isinstance(seeds, list | tuple) and not seeds):

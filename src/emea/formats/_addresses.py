@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from emea.errors import InputError
 
+SERVERS = ("http", "https", "postgresql", "postgres")  # schemes of what is asked
 STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")  # schemes of files that lie elsewhere
 KEYED = ("s3", "gs", "gcs")  # whose login is a key; without it, what the surroundings have counts
 SECRET = ("password", "sslpassword", "client_secret", "sig")  # parameters: PostgreSQL's, Azure's
@@ -45,6 +46,20 @@ class Address:
         kept = [(name, value) for name, value in self.parameters if secret or name.lower() not in SECRET]
         query = urlencode(kept, safe=":/", quote_via=quote)
         return f"{self.scheme}://" + (f"{login}@" if login else "") + self.place + (f"?{query}" if query else "")
+
+
+def check_no_address(place: object) -> None:
+    """Refuse a path that was made of an address.
+
+    >>> check_no_address(Path("s3://bucket/a.ttl"))
+    Traceback (most recent call last):
+    emea.errors.InputError: found the address s3://bucket/a.ttl as a Path, which drops a slash; expected it as text
+    """
+    if isinstance(place, Path) and place.parts and place.parts[0].lower().removesuffix(":") in (*STORES, *SERVERS):
+        scheme, *rest = place.parts
+        if scheme.endswith(":"):
+            shown = without_password(f"{scheme}//{'/'.join(rest)}")
+            raise InputError(f"found the address {shown} as a Path, which drops a slash; expected it as text")
 
 
 def unknown_scheme(place: str, known: Iterable[str]) -> InputError:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from emea.errors import EmeaError, InputError
-from emea.formats._addresses import STORES, Address, unknown_scheme, without_password
+from emea.formats._addresses import STORES, Address, check_no_address, unknown_scheme, without_password
 from emea.formats._files import one_line
 
 if TYPE_CHECKING:
@@ -26,6 +26,18 @@ def is_stored(place: str | Path) -> bool:
     return isinstance(place, str) and "://" in place and place.partition("://")[0].lower() in STORES
 
 
+def check_there(*places: object) -> None:
+    """Refuse addresses of files or folders that do not exist, without fetching any."""
+    from pyarrow.fs import FileType
+
+    for place in places:
+        if isinstance(place, str) and is_stored(place):
+            with reached(place) as (system, path):
+                found = system.get_file_info(path).type
+            if found == FileType.NotFound:
+                raise _missing(place)
+
+
 def name_of(address: str) -> Path:
     """What the file or folder at an address is called.
 
@@ -38,6 +50,7 @@ def name_of(address: str) -> Path:
 @contextmanager
 def nearby(place: str | Path) -> Iterator[Path]:
     """A file or folder as a path here: where it is, or a copy for as long as it is needed."""
+    check_no_address(place)
     if not isinstance(place, str) or "://" not in place:
         yield Path(place)
         return
@@ -92,5 +105,9 @@ def _copied(address: str, folder: Path) -> Path:
                 copy.mkdir()
             copy_files(path, str(copy), source_filesystem=system, destination_filesystem=LocalFileSystem())
     if found == FileType.NotFound:
-        raise InputError(f"{without_password(address)} does not exist; expected a file or a folder")
+        raise _missing(address)
     return copy
+
+
+def _missing(address: str) -> InputError:
+    return InputError(f"{without_password(address)} does not exist; expected a file or a folder")

@@ -134,10 +134,24 @@ def fitted(settings: Settings, needed: Estimate) -> Settings:
     if needed.blocks and needed.least <= needed.free:
         return _with(settings, bounded=0)
     candidates = max(10, int(settings.similarity.candidates * needed.free / needed.least / 2))
+    least, free = told_apart(needed.least, needed.free)
     raise NotEnoughMemoryError(
-        f"this run needs about {needed.least / 1e9:.1f} GB and {needed.free / 1e9:.1f} GB are free; "
+        f"this run needs about {least} GB and {free} GB are free; "
         f"--set similarity.candidates={candidates} with a smaller embedding needs less (see emea encoders)"
     )
+
+
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers of bytes as gigabytes, with more than one decimal if they would read alike.
+
+    >>> told_apart(7e9, 2e9), told_apart(6.41e8, 5.96e8), told_apart(1e9, 1e9)
+    (('7.0', '2.0'), ('0.64', '0.60'), ('1.0', '1.0'))
+    """
+    for digits in range(1, 10):  # up to single bytes
+        shown = f"{one / 1e9:.{digits}f}", f"{other / 1e9:.{digits}f}"
+        if shown[0] != shown[1]:
+            return shown
+    return f"{one / 1e9:.1f}", f"{other / 1e9:.1f}"
 
 
 def _with(settings: Settings, **changes: int) -> Settings:

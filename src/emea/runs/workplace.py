@@ -22,13 +22,17 @@ class Workplace:
 
 
 @contextmanager
-def workplace(place: str) -> Iterator[Workplace]:
-    """For the folder of a run, or its address in a store: a temporary folder then, with what the store has of the
-    run."""
-    if "://" not in place:
+def workplace(place: str | Path, *, to_write: bool = True, force: bool = False) -> Iterator[Workplace]:
+    """For the folder of a run, or its address in a store: a temporary folder then, with what the store has of the run.
+    No other run may write there meanwhile, unless this one only looks; `force` takes the address from another."""
+    if isinstance(place, Path):
+        from emea.formats._addresses import check_no_address  # here: it loads much, as what follows
+
+        check_no_address(place)
+    if isinstance(place, Path) or "://" not in place:
         yield Workplace(Path(place), str(Path(place)))
         return
-    from emea.runs.mirror import mirrored  # here: it loads much
+    from emea.runs.mirror import mirrored
 
-    with mirrored(place) as mirror:
+    with mirrored(place, to_write=to_write, force=force) as mirror:
         yield Workplace(mirror.folder, mirror.name, mirror.put)

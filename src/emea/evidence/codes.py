@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
-from emea.evidence.values import STRING, Meanings, normal_form
+from emea.evidence.values import NUMBER_FORM, STRING, Meanings, normal_form
 
 # For Arrow: what they look like; and those that are no mere numbers, by parts set apart or a zero in front.
 LIKE = r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){4,}\)?\s*$"
@@ -29,11 +30,14 @@ FEWEST = 3  # values that are marked, or that both graphs have only without sepa
 NEWS = 0.05  # share of the values of both graphs that are the same only without separators
 LONG = 7  # digits of numbers that identify by being all as long as each other
 SAME_LENGTH = 0.8  # share of such an attribute's values
+ISBN = re.compile(r"^\d{9}[\dx]$")  # of ten digits: those of thirteen begin with 978, and end with another digit
+BOOKS = "978"
 
 
 def read_codes(source: Graph, target: Graph) -> tuple[Meanings, Meanings]:
     """What the values stand for in attributes of both graphs that hold numbers of things, where separators hide that
-    they are the same: written alike, they are better left as they are."""
+    they are the same, or where they look like measured numbers, of which those that are near count as similar: others
+    that are written alike are better left as they are."""
     sides = _codes(source), _codes(target)
     plain = [
         {number: {form for text in codes if (form := normal_form(text))} for number, codes in side.items()}
@@ -43,7 +47,11 @@ def read_codes(source: Graph, target: Graph) -> tuple[Meanings, Meanings]:
     before = _shared(*plain)
     found: tuple[dict[int, dict[str, str]], dict[int, dict[str, str]]] = {}, {}
     for both, same in _shared(*bare).items():
-        if same - before[both] >= max(FEWEST, NEWS * same):
+        forms = [side[number] for side, number in zip(plain, both, strict=True)]
+        measured = all(form.startswith(NUMBER_FORM) for side in forms for form in side)
+        if same - before[both] >= max(FEWEST, NEWS * same) or (
+            measured and same >= max(FEWEST, NEWS * min(map(len, forms)))
+        ):
             for own, side, number in zip(found, sides, both, strict=True):
                 own[number] = side[number]
     return found
@@ -73,10 +81,30 @@ def _codes(graph: Graph) -> dict[int, dict[str, str]]:
         if parted[number] < FEWEST and not _as_long(texts):
             continue
         codes = {text: code for text in texts.to_pylist() if (code := squeezed(text))}
-        forms = {text: STRING + (code.lstrip("0") or code) for text, code in codes.items()}
+        books = _books([*codes.values()])
+        forms = {text: STRING + (books.get(code, code).lstrip("0") or code) for text, code in codes.items()}
         if len({*forms.values()}) >= ALL_BUT_FEW * len({text.casefold() for text in codes}):
             found[number] = forms
     return found
+
+
+def _books(codes: list[str]) -> dict[str, str]:
+    """ISBNs of ten digits, and how these are written with thirteen; none if some of the codes that look like ISBNs are
+    none, as their last digits tell.
+
+    >>> _books(["0306406152", "9780306406157"]), _books(["0306406152", "0306406153"])
+    ({'0306406152': '9780306406157'}, {})
+    """
+    short = [code for code in codes if ISBN.match(code)]
+    if not all(_weighed(code, range(10, 0, -1)) % 11 == 0 for code in short):
+        return {}
+    bodies = [BOOKS + code[:-1] for code in short]
+    return {code: f"{body}{-_weighed(body, [1, 3] * 6) % 10}" for code, body in zip(short, bodies, strict=True)}
+
+
+def _weighed(code: str, weights: Iterable[int]) -> int:
+    """The sum of a code's digits with these weights; x stands for ten."""
+    return sum(weight * (10 if digit == "x" else int(digit)) for digit, weight in zip(code, weights, strict=True))
 
 
 def _as_long(texts: pa.Array) -> bool:

@@ -1,5 +1,5 @@
-"""Numbers in other notations than 1234.5, such as 1.234,50 €, $1,234.50 and 1 234,5. What points and commas stand for
-is told by all values of an attribute, and where these leave it open by the other attributes of the graph."""
+"""Numbers in other notations than 1234.5, such as 1.234,50 €, $1,234.50, 1 234,5 and 0,75 l. What points and commas stand
+for is told by all values of an attribute, and where these leave it open by the other attributes of the graph."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Graph
+from emea.evidence.quantities import in_one_unit, read_quantities
 from emea.evidence.values import NUMBER_FORM, Meanings, normal_form
 
 COMMA, POINT, NEITHER, ODD = "decimal comma", "decimal point", "whole", "no number"  # what a value tells
@@ -37,9 +38,8 @@ def _grouped(mark: str) -> str:
 
 def _clear(group: str, decimal: str) -> re.Pattern[str]:
     """Groups and decimals, three groups, or decimals that could be no group."""
-    return re.compile(
-        rf"^(?:{_grouped(group)}\{decimal}\d+|\d+(?:\{group}\d{{3}}){{2,}}|\d+\{decimal}(?!\d{{3}}$)\d+)$"
-    )
+    decimals = rf"(?:0\{decimal}|\d+\{decimal}(?!\d{{3}}$))\d+"
+    return re.compile(rf"^(?:{_grouped(group)}\{decimal}\d+|\d+(?:\{group}\d{{3}}){{2,}}|{decimals})$")
 
 
 CLEAR = {notation: _clear(*marks) for notation, marks in MARKS.items()}
@@ -47,14 +47,20 @@ CLEAR = {notation: _clear(*marks) for notation, marks in MARKS.items()}
 
 def read_amounts(graph: Graph) -> Meanings:
     """What the values stand for in attributes that hold numbers in another notation, in normal form."""
-    columns = _columns(graph)
+    worded = {number: (each, in_one_unit(each)) for number, each in read_quantities(graph).items()}
+    columns = {
+        number: {text: (each[text].sign, each[text].digits) for text in factors}
+        for number, (each, factors) in worded.items()
+    } | _columns(graph)
     told = {number: Counter(_told(digits) for _, digits in column.values()) for number, column in columns.items()}
     decided = {number: _decided(count) for number, count in told.items()}
     usual = {notation for notation in decided.values() if notation}
     found: dict[int, dict[str, str]] = {}
     for number, column in columns.items():
-        if notation := decided[number] or _left_open(told[number], usual):
-            forms = ((text, _form(*parts, notation)) for text, parts in column.items())
+        factors = worded[number][1] if number in worded else {}
+        notation = decided[number] or _left_open(told[number], usual) or (POINT if factors else None)
+        if notation:
+            forms = ((text, _form(*parts, notation, factors.get(text, 1.0))) for text, parts in column.items())
             found[number] = {text: form for text, form in forms if form}
     return found
 
@@ -106,11 +112,12 @@ def _left_open(told: Counter[str], usual: set[str]) -> str | None:
     return POINT if not usual - {POINT} and told[OPEN[","]] and not told[OPEN["."]] else None
 
 
-def _form(sign: str, digits: str, notation: str) -> str | None:
-    """The number in normal form; None if it is not in this notation."""
+def _form(sign: str, digits: str, notation: str, factor: float = 1.0) -> str | None:
+    """The number, multiplied, in normal form; None if it is not in this notation."""
     group, decimal = MARKS[notation]
     whole, _, decimals = digits.partition(decimal)
     if not re.fullmatch(rf"\d+|{_grouped(group)}", whole) or not re.fullmatch(r"\d*", decimals):
         return None
-    form = normal_form(f"{sign}{re.sub(r'[^0-9]', '', whole)}.{decimals or 0}")
+    number = f"{sign}{re.sub(r'[^0-9]', '', whole)}.{decimals or 0}"
+    form = normal_form(number if factor == 1 else f"{float(number) * factor:.9g}")
     return form if form and form.startswith(NUMBER_FORM) else None

@@ -89,14 +89,16 @@ def _codes(graph: Graph) -> dict[int, dict[str, str]]:
 
 
 def _books(codes: list[str]) -> dict[str, str]:
-    """ISBNs of ten digits, and how these are written with thirteen; none if some of the codes that look like ISBNs are
-    none, as their last digits tell.
+    """ISBNs of ten digits, and how these are written with thirteen; none if there are few, or if some of the codes that
+    look like ISBNs are none, as their last digits tell.
 
-    >>> _books(["0306406152", "9780306406157"]), _books(["0306406152", "0306406153"])
-    ({'0306406152': '9780306406157'}, {})
+    >>> _books(["0306406152", "316148410x", "0804429573", "065946947"])["0306406152"]
+    '9780306406157'
+    >>> _books(["0306406152", "316148410x", "0804429573", "0659469473"])
+    {}
     """
     short = [code for code in codes if ISBN.match(code)]
-    if not all(_weighed(code, range(10, 0, -1)) % 11 == 0 for code in short):
+    if len(short) < FEWEST or not all(_weighed(code, range(10, 0, -1)) % 11 == 0 for code in short):
         return {}
     bodies = [BOOKS + code[:-1] for code in short]
     return {code: f"{body}{-_weighed(body, [1, 3] * 6) % 10}" for code, body in zip(short, bodies, strict=True)}

@@ -29,6 +29,7 @@ AGREE = (  # similarity of values that count as agreeing when attributes are mat
 )
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
+BEYOND_CHANCE = 3.0  # standard deviations by which links differ less often than entities at random, at least
 MOST_LINKS = 4000  # from which the correspondence of attributes is learned
 SURE = 50.0  # times more often than by chance: attributes that agree so often may correspond to several
 NEWS = 0.05  # share of the links that agree in attributes which are not each other's best, and not in those that are
@@ -108,7 +109,7 @@ class Comparison:
                 break
             m, u = (agree + 0.5) / (told.both + 1), (chance + 0.5) / (by_chance.both + 1)
             kept = free & (told.both >= max(LEAST_AGREEING, 0.02 * len(links))) & (agree >= LEAST_AGREEING)
-            kept &= m > np.maximum(2 * u, least)
+            kept &= (m > np.maximum(2 * u, least)) | _differ_less(told.both, agree, u)
             own = np.where(kept, told.both * (m * np.log(m / u) + (1 - m) * np.log((1 - m) / (1 - u))), 0.0)
             best = [(own > 0) & (own >= own.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
             mutual = best[0] & best[1]
@@ -167,6 +168,14 @@ class Comparison:
         one, other = (side.position[column] for side, column in zip(self.sides, pairs.T, strict=True))
         found[:, -1] = distance_levels(one, other, UNKNOWN)
         return found, frequent, less
+
+
+def _differ_less(both: np.ndarray, agree: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
+    """Where links differ far less often than entities at random, which agree often: most bottles have one size,
+    [attributes, attributes] bool."""
+    expected = both * (1 - by_chance)
+    found: np.ndarray = (both - agree) < np.minimum(expected / 2, expected - BEYOND_CHANCE * np.sqrt(expected))
+    return found
 
 
 def _grouped(corresponding: np.ndarray, gain: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

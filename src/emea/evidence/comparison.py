@@ -47,6 +47,9 @@ class Fields:
     def __len__(self) -> int:
         return len(self.main)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fields) and all(map(np.array_equal, vars(self).values(), vars(other).values()))
+
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]

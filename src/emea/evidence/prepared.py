@@ -25,6 +25,7 @@ from emea.evidence.lists import divided
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
 from emea.evidence.values import Meanings, Values, equal_pairs, read_values, words_apart
+from emea.evidence.vocabularies import translated
 from emea.evidence.wholes import put_together
 from emea.order import unique_rows
 from emea.settings import EvidenceSettings, Settings
@@ -170,7 +171,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     )
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
     first, second = put_together(first, second)
-    sides = first, converted(first, second, task.seeds)
+    sides = first, translated(first, converted(first, second, task.seeds), task.seeds)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]

@@ -19,8 +19,7 @@ AGREEING, BY_CHANCE = 0.8, 0.2  # share of the pairs that have to have the ratio
 
 def converted(first: Values, second: Values, seeds: Links) -> Values:
     """The second graph's values, with numbers in other units as the first graph has them."""
-    known = np.stack([seeds.source.numpy(), seeds.target.numpy()], 1)
-    links = distinct(np.concatenate([_linked(first, second), known]))[:MOST]
+    links = likely(first, second, seeds)
     if len(links) < FEWEST:
         return second
     ours, theirs = _numbers(first, links[:, 0]), _numbers(second, links[:, 1])
@@ -30,6 +29,12 @@ def converted(first: Values, second: Values, seeds: Links) -> Values:
         if ratio and not any(each == 1.0 for each in found.values()):
             second = _multiplied(second, attribute, ratio, str(first.attributes[other].as_py()))
     return second
+
+
+def likely(first: Values, second: Values, seeds: Links) -> np.ndarray:
+    """Pairs of entities that are known, or that a name links, [pairs, 2]; not more than can be asked."""
+    known = np.stack([seeds.source.numpy(), seeds.target.numpy()], 1)
+    return distinct(np.concatenate([_linked(first, second), known]))[:MOST]
 
 
 def _linked(first: Values, second: Values) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -59,6 +59,7 @@ class Sample:
     sizes: tuple[int, int]  # entities of both graphs
     fields: Fields  # in which entities are compared
     competition: Competition
+    again: Callable[[np.ndarray], Sample | None]  # the same, if these pairs, [pairs] bool, tell of other fields
 
     def types(self, probability: np.ndarray) -> np.ndarray:
         """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""
@@ -134,6 +135,12 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
     draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
     links, comparison = pairs[asked.start], Comparison(first, second)
     fields = comparison.fields(links, draw)
+
+    def again(linked: np.ndarray) -> Sample | None:
+        if linked.sum() < FEWEST or comparison.fields(pairs[linked], np.random.default_rng(0)) == fields:
+            return None
+        return compare(first, second, replace(asked, start=linked), competition)
+
     named = first.naming_kinds, second.naming_kinds
     if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
         first, second = first.without_kinds(), second.without_kinds()
@@ -173,6 +180,7 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
         sizes=(len(first.linkable), width),
         fields=fields,
         competition=competition,
+        again=again,
     )
 
 

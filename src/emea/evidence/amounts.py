@@ -1,5 +1,5 @@
-"""Numbers in other notations than 1234.5, such as 1.234,50 €, $1,234.50, 1 234,5 and 0,75 l. What points and commas stand
-for is told by all values of an attribute, and where these leave it open by the other attributes of the graph."""
+"""Numbers in other notations than 1234.5, such as 1.234,50 €, $1,234.50, 1 234,5 and 0,75 l. What points and commas
+stand for is told by all values of an attribute, and where these leave it open by the other attributes of the graph."""
 
 from __future__ import annotations
 

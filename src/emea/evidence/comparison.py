@@ -47,8 +47,9 @@ class Fields:
     def __len__(self) -> int:
         return len(self.main)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fields) and all(map(np.array_equal, vars(self).values(), vars(other).values()))
+    def equals(self, other: Fields) -> bool:
+        """Whether they are the same."""
+        return all(map(np.array_equal, vars(self).values(), vars(other).values()))
 
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""

@@ -69,6 +69,12 @@ def describe(graph: Graph, values: Values, settings: EvidenceSettings) -> Descri
     return Description(linkable, values, kind, kinds, naming_kinds, position, edges, relations)
 
 
+def naming_attribute(graph: Graph, values: Values, settings: EvidenceSettings) -> int:
+    """The attribute whose values are the kinds, −1 if types are or there are none."""
+    linkable, _ = linkable_of(graph, values, settings)
+    return _kinds(graph, values, _numbers(graph.relations.to_pylist()), linkable)[2]
+
+
 def linkable_of(graph: Graph, values: Values, settings: EvidenceSettings) -> tuple[np.ndarray, np.ndarray]:
     """Which entities may be linked, [entities] bool; and the triple by which each that only describes another is
     attached to it, [entities], −1 for others."""

@@ -21,6 +21,7 @@ from emea.evidence.amounts import read_amounts
 from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
+from emea.evidence.descriptions import naming_attribute
 from emea.evidence.lists import divided
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
@@ -171,7 +172,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     )
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
     first, second = put_together(first, second)
-    sides = first, translated(first, converted(first, second, task.seeds), task.seeds)
+    kinds = naming_attribute(source, first, settings), naming_attribute(target, second, settings)
+    sides = first, translated(first, converted(first, second, task.seeds), task.seeds, kinds)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]

@@ -18,27 +18,43 @@ AGREEING = 0.75  # share of the pairs whose values correspond
 TELLING = 0.5  # times as often as by chance do values not correspond, at most
 
 
-def translated(first: Values, second: Values, seeds: Links) -> Values:
-    """The second graph's values, with categories in the words of the first graph."""
+def translated(first: Values, second: Values, seeds: Links, kinds: tuple[int, int]) -> Values:
+    """The second graph's values, with categories in the words of the first graph. The attributes that name kinds, −1
+    for none, are left out: which of these go together is told by links, and things of different kinds share names."""
     links = likely(first, second, seeds)
     if len(links) < FEWEST:
         return second
-    ours, theirs = _categories(first, links[:, 0]), _categories(second, links[:, 1])
+    ours, theirs = (_categories(side, links[:, place], kinds[place]) for place, side in enumerate((first, second)))
+    place, value, odd = {form: number for number, form in enumerate(second.forms)}, second.value.copy(), {**second.odd}
     for attribute, own in theirs.items():
         found = [(each, other) for other, column in ours.items() if (each := _corresponding(column, own)) is not None]
-        if found:
-            (_, words), other = max(found, key=lambda each: (each[0][0], -each[1]))
-            second = _in_other_words(first, second, attribute, words, str(first.attributes[other].as_py()))
-    return second
+        if not found:
+            continue
+        (_, words), other = max(found, key=lambda each: (each[0][0], -each[1]))
+        new = {old: first.forms[each] for old, each in words.items() if first.forms[each] != second.forms[old]}
+        rows = second.rows[attribute]
+        rows = rows[np.isin(value[rows], [*new])]
+        value[rows] = [place.setdefault(new[old], len(place)) for old in value[rows].tolist()]
+        if new:
+            names = second.attributes[attribute].as_py(), first.attributes[other].as_py()
+            told = "values of '{}' compared with '{}' in its words".format(*names)
+            odd[told] = [f"{_text(second.forms[old])} = {_text(form)}" for old, form in new.items()]
+    used, value = np.unique(value, return_inverse=True)
+    every = [*place]
+    return replace(second, value=value.ravel(), forms=Forms(every[number] for number in used.tolist()), odd=odd)
 
 
-def _categories(values: Values, entities: np.ndarray) -> dict[int, np.ndarray]:
+def _text(form: str) -> str:
+    return form.partition(" ")[2]
+
+
+def _categories(values: Values, entities: np.ndarray, kinds: int) -> dict[int, np.ndarray]:
     """By attribute, the value that each of these entities has, [entities]; −1 if none. Of attributes with few values,
-    one for each entity."""
+    one for each entity, and which do not name kinds."""
     found = {}
     for attribute, rows in enumerate(values.rows):
         few = 1 < len(np.unique(values.value[rows])) <= MOST_VALUES
-        if few and len(np.unique(values.entity[rows])) == len(rows):
+        if few and attribute != kinds and len(np.unique(values.entity[rows])) == len(rows):
             held = np.full(int(max(values.entity.max(), entities.max(initial=0))) + 1, -1)
             held[values.entity[rows]] = values.value[rows]
             found[attribute] = held[entities]
@@ -62,21 +78,3 @@ def _corresponding(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, dict[in
     return share - by_chance, {
         int(right[column]): int(left[row]) for row, column in zip(*together.nonzero(), strict=True)
     }
-
-
-def _in_other_words(first: Values, second: Values, attribute: int, words: dict[int, int], like: str) -> Values:
-    """The second graph's values with some of an attribute's replaced by those of the first graph, which is said."""
-    forms = [*second.forms]
-    place = {form: number for number, form in enumerate(forms)}
-    new = {own: first.forms[other] for own, other in words.items() if first.forms[other] != forms[own]}
-    if not new:
-        return second
-    rows = second.rows[attribute]
-    rows = rows[np.isin(second.value[rows], [*new])]
-    value = second.value.copy()
-    value[rows] = [place.setdefault(new[own], len(place)) for own in value[rows].tolist()]
-    used, value = np.unique(value, return_inverse=True)
-    every, name = [*place], second.attributes[attribute].as_py()
-    shown = [f"{forms[own].partition(' ')[2]} = {form.partition(' ')[2]}" for own, form in new.items()]
-    odd = {**second.odd, f"values of '{name}' compared with '{like}' in its words": shown}
-    return replace(second, value=value.ravel(), forms=Forms(every[number] for number in used.tolist()), odd=odd)

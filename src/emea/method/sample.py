@@ -137,7 +137,7 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
     fields = comparison.fields(links, draw)
 
     def again(linked: np.ndarray) -> Sample | None:
-        if linked.sum() < FEWEST or comparison.fields(pairs[linked], np.random.default_rng(0)) == fields:
+        if linked.sum() < FEWEST or comparison.fields(pairs[linked], np.random.default_rng(0)).equals(fields):
             return None
         return compare(first, second, replace(asked, start=linked), competition)
 

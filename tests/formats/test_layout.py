@@ -67,6 +67,14 @@ def test_a_header_that_no_row_agrees_with_is_to_be_mended(tmp_path: Path) -> Non
         columns(tmp_path, "id,name,Land, Staat\n" + rows)
 
 
+def test_a_first_row_like_the_others_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    told = "a.csv: the first row names the columns, but 'Malbec 0,75l' and 'Peru' also stand below; is there no header?"
+    assert any(note.endswith(told) for note in read_graph(tmp_path / "a.csv").notes)
+    (tmp_path / "a.csv").write_text(HEADER + "W;Bezeichnung;Peru;7\n" + ROWS)
+    assert not any("no header" in note for note in read_graph(tmp_path / "a.csv").notes)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 
 from emea.formats._files import LONGEST_FIELD, SEPARATORS
 
@@ -52,6 +52,19 @@ def header_fault(rows: Sequence[Numbered]) -> str | None:
     line = next(number for number, row in others if len(row) == usual)
     found = f"found {len(header)} column{'s' * (len(header) > 1)} in the first line and {usual} in most others"
     return f"{found}; that line looks like a title, and line {line} like the header: remove what is before it"
+
+
+def data_in_header(rows: Sequence[list[str]]) -> str | None:
+    """What stands in the first row as in others below it, if that row seems to be one of them and not a header: in two
+    columns at least.
+
+    >>> data_in_header([["1", "Rum", "Peru"], ["2", "Gin", "Peru"], ["3", "Rum", "Cuba"]])
+    "'Rum' and 'Peru'"
+    """
+    header, *others = rows or [[]]
+    below = zip_longest(*others)
+    found = [name for name, cells in zip(header, below, strict=False) if name.strip() and name in cells]
+    return " and ".join(f"'{each}'" for each in found[:FEWEST]) if len(found) >= FEWEST else None
 
 
 def rdf_hint(text: str) -> str:

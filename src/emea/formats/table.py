@@ -20,7 +20,7 @@ from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
 from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
-from emea.formats._layout import header_fault, rdf_hint, separator_of
+from emea.formats._layout import data_in_header, header_fault, rdf_hint, separator_of
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._skipped import Skipped
@@ -79,7 +79,14 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if kind == "rows":
             graph = self._of_rows(path, reading)
             unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
-            return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
+            odd = data_in_header(first)
+            notes = [f"{path}: {OTHERWISE} triples"] if unsure else []
+            notes += (
+                [f"{path}: the first row names the columns, but {odd} also stand below; is there no header?"]
+                if odd
+                else []
+            )
+            return replace(graph, notes=(*graph.notes, *notes))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)

@@ -144,6 +144,7 @@ def test_a_word_for_names_makes_a_label_also_of_values_with_digits(called: str) 
         {"username": ["user ann", "user bob", "user cyd", "user dan", "user eve", "user fay"]},
         {"A_title_id": ["id aa", "id bb", "id cc", "id dd", "id ee", "id ff"]},
         {"An_original_title": ["un", "deux", "trois", "quatre", "cinq", "six"]},
+        {"A_Nachname": ["Ott", "Graf", "Klein", "Wolf", "Busch", "Frank"]},
         {"Name_of_the_region": ["Leeds", "York", "Hull", "Bath", "Kent", "Ayr"]},
         {"Wine_title_of_the_maker": ["Red"] * 3 + ["White"] * 3},
         {"Titel_der_Sorte": ["Rotwein"] * 2 + ["Whisky", "Rum", "Gin", "Sekt"]},

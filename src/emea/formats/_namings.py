@@ -45,7 +45,8 @@ ELSEWHERE = (  # what names are called in other languages
 COMPOUNDED = ("name", "bezeichnung", "benennung", "titel", "naam", "navn", "namn", "nimi", "名称", "名前", "名", "이름")
 # Beside a word for names these say that it is another name of the same thing, or a part of it (original title).
 SECOND = (
-    *("first", "last", "middle", "given", "family", "maiden", "sub", "unter", "neben", "short", "kurz", "old", "alt"),
+    *("first", "last", "middle", "given", "family", "maiden", "fore", "sur", "vor", "nach", "sub", "unter", "neben"),
+    *("short", "kurz", "old", "alt"),
     *("other", "former", "previous", "original", "alternative", "alternate", "weitere", "sonstige", "autre", "otro"),
 )
 # And these that it is the name of something else (file name, Markenname), or no name at all (title id).

@@ -429,6 +429,8 @@ def test_unknown_and_ambiguous_names_are_refused(explainer: Explainer, monkeypat
         explainer.explain(f"{names[7]}x")
     with pytest.raises(InputError, match="neither graph has 'switzer'; did you mean 'Switzerland'\\?"):
         explainer.explain("switzer")
+    with pytest.raises(InputError, match="neither graph has 'Swizerland'; did you mean 'Switzerland'"):
+        explainer.explain("Swizerland")
     with pytest.raises(InputError, match="the target graph has no 'UNITED'; did you mean 'United") as refused:
         explainer.explain("Schweiz", "UNITED")
     assert 2 < str(refused.value).count("'") / 2 <= 6
@@ -443,6 +445,8 @@ def test_what_only_shares_its_namespace_is_not_meant(explainer: Explainer, monke
     monkeypatch.setattr(explainer.finder, "prepared", None)
     with pytest.raises(InputError, match=r"neither graph has 'Foo'$"):
         explainer.finder.pair("Foo", None)
+    with pytest.raises(InputError, match=r"neither graph has 'c-7'; did you mean 'http://x\.org/food/c_7'"):
+        explainer.finder.pair("c-7", None)
     with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):
         explainer.finder.pair("food/c_", None)
     with pytest.raises(InputError, match=r"did you mean 'http://x\.org/food/c_0'"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import NamedNode, RdfFormat, parse
 from typer.testing import CliRunner
 
 from emea.cli import app
@@ -189,9 +189,37 @@ def test_seeds_are_links_and_names_need_not_be_iris_in_a_table(tmp_path: Path) -
         ["a0", "", "", "number 0, a", ""],
         ["", "b0", "", "", "number 0, b"],
     ]
-    with pytest.raises(InputError, match=r"merged\.nt cannot be written as N-Triples: found 'b1', expected an IRI"):
-        merge(run, tmp_path / "merged.nt")
-    assert not (tmp_path / "merged.nt").exists()
+
+
+@pytest.mark.parametrize("ending", [".nt", ".ttl", ".rdf", ".nq"])
+def test_ids_and_columns_become_iris(ending: str, tmp_path: Path) -> None:
+    """As in SSSOM; the same id or column of the other table is something else."""
+    (tmp_path / "a.csv").write_text("id,year made\nA 13/1112,1999\nB 2,2001\n")
+    (tmp_path / "b.csv").write_text("id,year made\nB 2,1999\nC 3,2002\n")
+    run = finished_run(
+        tmp_path, [("A 13/1112", "B 2", 0.9)], source=str(tmp_path / "a.csv"), target=str(tmp_path / "b.csv")
+    )
+    merge(run, tmp_path / f"merged{ending}")
+    quads = list(parse(path=str(tmp_path / f"merged{ending}")))
+    found = {(quad.subject.value, quad.predicate.value, quad.object.value) for quad in quads}
+    ours, theirs = "urn:emea:source/", "urn:emea:target/"
+    same = (f"{ours}A%2013%2F1112", SAME[1:-1], f"{theirs}B%202")
+    years = [(f"{theirs}B%202", ours, "1999"), (f"{theirs}B%202", theirs, "1999")]
+    years += [(f"{ours}B%202", ours, "2001"), (f"{theirs}C%203", theirs, "2002")]
+    assert found == {same, *((head, f"{side}year%20made", year) for head, side, year in years)}
+    graphs = {(tmp_path / name).as_uri() for name in ("a.csv", "b.csv")} if ending == ".nq" else set()
+    assert {quad.graph_name.value for quad in quads if isinstance(quad.graph_name, NamedNode)} == graphs
+
+
+def test_what_no_rdf_can_hold_is_said_of_the_file_that_was_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,name\n_:a b,Ann\n1,Bob\n")
+    (tmp_path / "b.csv").write_text("id,name\n7,Ann\n8,Cem\n")
+    run = finished_run(tmp_path, [("1", "7", 0.9)], source=str(tmp_path / "a.csv"), target=str(tmp_path / "b.csv"))
+    for ending, syntax in ((".nq", "N-Quads"), (".nt", "N-Triples")):
+        out = tmp_path / f"merged{ending}"
+        with pytest.raises(InputError, match=f"^{out} cannot be written as {syntax}: found '_:source-a b'"):
+            merge(run, out)
+        assert not out.exists()
 
 
 def test_what_cannot_be_merged_is_said(run: Path) -> None:

@@ -69,6 +69,7 @@ MISTAKES = {  # words of the command → what the sentence says
     "align a.csv b.csv --id-column nummer": "expected one named nummer (--id-column)",
     "align a.ttl b.csv --source-type Hotl": "no entity of the type 'Hotl'; found the types Hotel; did you mean Hotel?",
     "align a.csv b.csv --source-type Hotel": "has no entity of the type 'Hotel'; its entities have no types",
+    "align a.ttl b.csv --type Hotel": "b.csv has no entity of the type 'Hotel'; its entities have no types; --so",
     "align a.ttl b.csv --source-namespace http://y/": "no entity is left by --namespace",
     "align a.csv b.csv --source-entities names.txt": "found 'nobody', expected names of entities of the graph",
     "align a.csv b.csv --source-entities gone.txt": "gone.txt does not exist",

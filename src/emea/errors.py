@@ -33,6 +33,8 @@ PYTHON = {  # how a program says what an option says, unless the function has a 
     "ratio": "emea.read_benchmark(…, ratio=…)",
     "seeds": "emea.read(…, seeds=…)",
     "set": "the setting",
+    "source_type": "emea.Reading(type=…) for the source",
+    "target_type": "for the target",
     **{name: f"the setting {setting}" for name, setting in SETTINGS.items()},
     **{name: f"emea.Reading({name}=…)" for name in READING},
 }

@@ -142,6 +142,15 @@ def test_only_pairs_that_are_accepted_become_seeds(tmp_path: Path, name: str) ->
     assert skipped == b"1 with a counterpart that is not named, 2 with no decision"
 
 
+def test_decisions_in_the_words_of_people(tmp_path: Path) -> None:
+    words = {"Ok": True, "OKAY": True, "Correct": True, " Right ": True, "Incorrect": False, "WRONG": False}
+    rows = [("source", "target", "decision"), *((*pair(n), word) for n, word in enumerate(words))]
+    (tmp_path / "said.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    task = read_known(tmp_path / "said.tsv", SOURCE, TARGET)
+    assert link_names(task.seeds, task) == {pair(n) for n, right in enumerate(words.values()) if right}
+    assert link_names(task.exclusions, task) == {pair(n) for n, right in enumerate(words.values()) if not right}
+
+
 def test_a_column_for_decisions_counts_in_sssom(tmp_path: Path) -> None:
     path = tmp_path / "links.sssom.tsv"
     rows = ["subject_id\tpredicate_id\tobject_id\tconfidence\tdecision"]

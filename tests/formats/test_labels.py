@@ -1,6 +1,8 @@
 """Labels and types of entities, for people."""
 
 import random
+from dataclasses import replace
+from string import ascii_lowercase
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +115,57 @@ def test_names_may_recur_where_they_are_called_so() -> None:
     for called, expected in (("Bezeichnung", names), ("house", [None] * 5)):
         rows = [(e, called, value, "") for e, value in zip("abcde", names, strict=True)]
         assert labels(described("abcde", *rows)).to_pylist() == expected
+
+
+WARES = ["HP UX3914 Notebook", "Portwood 21 Year Old", "Bin 128 / Shiraz", "Canon 24-70", "Rioja 2016", "Talisker 10"]
+
+
+def columns_of(**columns: list[str]) -> Graph:
+    """A table with these columns, in this order, an underscore standing for a blank."""
+    named = {name.replace("_", " "): values for name, values in columns.items()}
+    rows = [(e, a, text, "") for a, values in named.items() for e, text in zip("abcdef", values, strict=True)]
+    return replace(described("abcdef", *rows), columns=tuple(named))
+
+
+@pytest.mark.parametrize(
+    "called", ["Product_title", "Titel_des_Buches", "Product_name_(long)", "produktName", "Nom_du_produit"]
+)
+def test_a_word_for_names_makes_a_label_also_of_values_with_digits(called: str) -> None:
+    others = {"Brand": ["HP", "Balvernie", "Penhallow", "Canon", "Olmedo", "Talisker"], "File_name": list("uvwxyz")}
+    graph = columns_of(**others, **{called: WARES})
+    assert labels(graph).to_pylist() == WARES
+    assert labelled(graph, "portwood 21 year old").tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"Brand_name": ["HP", "Balvernie", "Penhallow", "Canon", "Olmedo", "Talisker"]},
+        {"username": ["user ann", "user bob", "user cyd", "user dan", "user eve", "user fay"]},
+        {"A_title_id": ["id aa", "id bb", "id cc", "id dd", "id ee", "id ff"]},
+        {"An_original_title": ["un", "deux", "trois", "quatre", "cinq", "six"]},
+        {"A_Nachname": ["Ott", "Graf", "Klein", "Wolf", "Busch", "Frank"]},
+        {"Name_of_the_region": ["Leeds", "York", "Hull", "Bath", "Kent", "Ayr"]},
+        {"Wine_title_of_the_maker": ["Red"] * 3 + ["White"] * 3},
+        {"Titel_der_Sorte": ["Rotwein"] * 2 + ["Whisky", "Rum", "Gin", "Sekt"]},
+    ],
+)
+def test_of_several_columns_called_names_the_plainest(others: dict[str, list[str]]) -> None:
+    assert labels(columns_of(**others, Product_title=WARES)).to_pylist() == WARES
+
+
+def test_of_columns_that_name_as_plainly_the_first() -> None:
+    """Though one firm is there twice; but where the other is far more distinct, that."""
+    people = [f"Person {letter * 2}" for letter in ascii_lowercase]
+    for distinct, first in ((25, True), (18, False)):
+        firms = [f"Firm {letter * 2}" for letter in ascii_lowercase[:distinct]] + ["Firm aa"] * (26 - distinct)
+        rows = [
+            (e, a, text, "")
+            for a, texts in (("Person name", people), ("Firm name", firms))
+            for e, text in zip(ascii_lowercase, texts, strict=True)
+        ]
+        graph = replace(described(ascii_lowercase, *rows), columns=("Firm name", "Person name"))
+        assert labels(graph).to_pylist() == (firms if first else people)
 
 
 def test_names_of_other_things_are_no_labels() -> None:

@@ -139,6 +139,22 @@ def test_the_score_of_a_sampled_card_is_hidden_until_it_is_decided(person: Perso
     assert 0.5 <= stored.shown["confidence"] <= 1  # the tool's own is kept
 
 
+@pytest.mark.parametrize("queue", ["random", "informative"])
+def test_fifty_cards_give_an_interval_if_each_is_of_the_sample(queue: str, person: Person) -> None:
+    """Of other queues only every fifth one is sure to be."""
+    anna = person()
+    for _ in range(50):
+        card = anna.send_json("/next", queue=queue)
+        anna.decide(int(card["source"]["name"][-6:]), "unsure" if card["proposed"] is None else "yes")
+    found = anna.ask("/estimate")
+    if queue == "random":
+        assert (found["answered"], found["look"]) == (50, 50)
+        assert found["low"] < found["precision"] <= found["high"]
+    else:
+        assert 10 <= found["answered"] < 50
+        assert (found["look"], found["next_look"], found["precision"]) == (0, 50, None)
+
+
 def test_every_source_is_dealt_once_and_nobody_gets_what_another_has_open(person: Person) -> None:
     anna, ben = person("anna"), person("ben")
     seen = []

@@ -1,4 +1,4 @@
-"""Shortens names to CURIEs that strict readers accept, and expands them again."""
+"""Shortens names to CURIEs that strict readers accept, and expands them again; makes IRIs of those that are none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyoxigraph import NamedNode
 
 SHARE = 0.01  # of a graph's names must be in a namespace for it to get a prefix; other names are cut at a shorter one
 OWN_PREFIX, OWN_NAMESPACE = "emea", "urn:emea:"  # for names that are not IRIs
@@ -60,6 +61,18 @@ def lengthen(curie: str, side: str, prefixes: dict[str, str]) -> str:
     """
     prefix, _, local = curie.partition(":")
     return unquote(prefixes[prefix] + local).removeprefix(f"{OWN_NAMESPACE}{side}/")
+
+
+def as_iris(names: pa.Array, side: str) -> pa.Array:
+    """The names, those that are neither IRIs nor blank nodes as the IRIs that their CURIEs stand for.
+
+    >>> as_iris(pa.array(["http://example.org/a", "_:b", "A 13/1112"]), "source").to_pylist()
+    ['http://example.org/a', '_:b', 'urn:emea:source/A%2013%2F1112']
+    """
+    texts = names.to_pylist()
+    kept = (name.startswith("_:") or _is_iri(name) for name in texts)
+    iris = [name if keep else OWN_NAMESPACE + _own(name, side) for name, keep in zip(texts, kept, strict=True)]
+    return pa.array(iris, pa.large_string())
 
 
 def not_recovered(names: pa.Array, curies: pa.Array, side: str, prefixes: dict[str, str]) -> list[int]:
@@ -125,9 +138,22 @@ def _cut(name: str, side: str, frequent: set[str]) -> Cut:
     cuts = list(_cuts(name))
     chosen = [cut for cut in cuts if cut[0] in frequent] or [cut for cut in cuts if cut[0].endswith("://")]
     if not chosen:
-        return OWN_NAMESPACE, f"{side}/{quote(name, safe='')}"
+        return OWN_NAMESPACE, _own(name, side)
     namespace, local = chosen[0]
     return _encode(namespace, KEPT + "#"), _encode(local, KEPT)
+
+
+def _own(name: str, side: str) -> str:
+    """What a name that is no IRI is called in our own namespace."""
+    return f"{side}/{quote(name, safe='')}"
+
+
+def _is_iri(name: str) -> bool:
+    try:
+        NamedNode(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _cuts(name: str) -> Iterator[Cut]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,22 @@ ELSEWHERE = (  # what names are called in other languages
 )
 # Those that end longer words: Kurzbezeichnung, bedrijfsnaam, 会社名.
 COMPOUNDED = ("name", "bezeichnung", "benennung", "titel", "naam", "navn", "namn", "nimi", "名称", "名前", "名", "이름")
+# Beside a word for names these say that it is another name of the same thing, or a part of it (original title).
+SECOND = (
+    *("first", "last", "middle", "given", "family", "maiden", "fore", "sur", "vor", "nach", "sub", "unter", "neben"),
+    *("short", "kurz", "old", "alt"),
+    *("other", "former", "previous", "original", "alternative", "alternate", "weitere", "sonstige", "autre", "otro"),
+)
+# And these that it is the name of something else (file name, Markenname), or no name at all (title id).
+OF_OTHERS = (
+    *("file", "user", "login", "account", "host", "domain", "screen", "nick", "path", "folder", "table", "column"),
+    *("brand", "maker", "manufacturer", "publisher", "supplier", "vendor", "author", "owner", "contact", "job"),
+    *("street", "city", "town", "country", "region", "state", "series", "category", "type", "group", "department"),
+    *("id", "key", "code", "number", "no", "nr", "count", "length", "date", "language", "url", "uri", "iri", "link"),
+    *("datei", "benutzer", "marke", "hersteller", "lieferant", "verlag", "autor", "straße", "strasse", "stadt", "ort"),
+    *("land", "reihe", "serie", "nummer", "anzahl", "länge", "datum", "sprache", "fichier", "utilisateur", "marque"),
+    *("rue", "ville", "pays", "auteur", "langue", "archivo", "usuario", "marca", "calle", "ciudad", "país", "idioma"),
+)
 # What the parts of people's names are called, their letters only and in lower case, the best first.
 FIRST_NAMES = (
     *("givenname", "firstname", "forename", "fname", "given", "vorname", "prénom", "prenom", "nombre", "nombres"),
@@ -54,12 +71,19 @@ LAST_NAMES = (
 )
 KINDS = 100  # of entities without a name, the most frequent ones, for which an attribute is chosen
 # An attribute that is not called a name seems to be one if so many entities have it, nearly each another value, which
-# is short and has letters, but neither digits nor signs of addresses; if it is called like one, values may recur.
+# is short and has letters, but neither digits nor signs of addresses; if it is called like one, values may recur and
+# have any signs beside letters (Portwood 21 Year Old).
 HELD, DISTINCT, OFTEN_DISTINCT, LETTERED = 0.5, 0.8, 0.5, 0.5
 LONGEST = 80  # characters
 JUDGED, FEWEST = 1000, 5  # values by which attributes are judged, and how many it takes
 TITLES = ("title", "titel", "titre", "titulo", "título", "titolo", "tytuł")  # those of works, and of people
 TYPES = (TYPE, "rdf:type", "type")
+WORD, CHANGE = re.compile(r"[^\W\d_]+"), re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")  # companyName has two words
+ENDING = f"(?:{'|'.join(COMPOUNDED)})"
+CALLED = re.compile(f"{'|'.join((*LAST_PARTS, *ELSEWHERE))}|.*{ENDING}")
+CALLED_SECOND, CALLED_OTHERS = (
+    re.compile(f"(?:{'|'.join(each)})(?:(?:n?s?){ENDING})?") for each in (SECOND, OF_OTHERS)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +103,8 @@ class Naming:
 def namings(graph: Graph, last: pa.Array) -> list[tuple[Naming, ...]]:
     """By which attributes entities are named, the best first, given the last parts of the names of attributes. First
     those of the whole name; then, where names come in parts, those of the first and of the last name, and titles, which
-    may be those of people (Dr). For kinds of entities most of which have none of these, one that ends like a name
-    (companyName, company_name), in any language, or any other whose values look most like names; last, for entities
+    may be those of people (Dr). For kinds of entities most of which have none of these, one that has a word for names
+    (companyName, Titel des Buches), in any language, or any other whose values look most like names; last, for entities
     without any of these, all whose values do."""
     word = pc.utf8_lower(last)
     whole = _words(graph, word)
@@ -99,14 +123,14 @@ def namings(graph: Graph, last: pa.Array) -> list[tuple[Naming, ...]]:
         _mark(named, graph, Naming(rank[None], everyone))
     if named[graph.literals["entity"].to_numpy()].all():
         return found
-    by_kind = _by_kind(graph, named, _called_names(last))
+    by_kind = _by_kind(graph, named, _called_names(last.to_pylist()))
     _mark(named, graph, by_kind)
     found.append((by_kind,))
     if in_parts or not named.any():
         return found
     others = np.full_like(whole, -1)
     left = graph.literals.filter(pa.array(~named[graph.literals["entity"].to_numpy()]))
-    like = _like_names(left, np.zeros(len(others), dtype=bool), 0.0)
+    like = _like_names(left, np.zeros(len(others), dtype=np.int64), 0.0, graph)
     others[like] = np.arange(len(like))
     return [*found, (Naming(others[None], everyone),)]
 
@@ -156,7 +180,7 @@ def _by_kind(graph: Graph, named: np.ndarray, called: np.ndarray) -> Naming:
     order, start = np.argsort(of, kind="stable"), np.searchsorted(np.sort(of), np.arange(kinds + 1))
     for number in np.flatnonzero(chosen):
         own = literals.take(pa.array(order[start[number] : start[number + 1]])) if kinds > 1 else literals
-        rank[number, _like_names(own, called, HELD)[:1]] = 0
+        rank[number, _like_names(own, called, HELD, graph)[:1]] = 0
     return Naming(rank, kind)
 
 
@@ -174,32 +198,44 @@ def _kinds(graph: Graph) -> np.ndarray:
     return kind
 
 
-def _called_names(last: pa.Array) -> np.ndarray:
-    """Which attributes end with a word for names, [attributes] bool."""
-    words = pc.replace_substring_regex(last, r"(\p{Ll})(\p{Lu})", r"\1 \2")
-    word = pc.utf8_lower(pc.replace_substring_regex(words, r"^.*\P{L}", ""))
-    called = pc.or_(
-        pc.is_in(word, pa.array([*LAST_PARTS, *ELSEWHERE], pa.large_string())),
-        pc.match_substring_regex(word, f"({'|'.join(COMPOUNDED)})$"),
-    )
-    found: np.ndarray = called.to_numpy(zero_copy_only=False)
-    return found
+def _called_names(last: list[str]) -> np.ndarray:
+    """How plainly each attribute is called a name, [attributes]: 3 by its last word, 2 by its first, 1 by another or
+    as what is not the usual name, 0 if it is not.
+
+    >>> _called_names(["productName", "Titel des Buches", "Title (en)", "Original title", "file name", "Dateiname"])
+    array([3, 2, 2, 1, 0, 0])
+    """
+    return np.array([_called(WORD.findall(CHANGE.sub(" ", each).lower())) for each in last], dtype=np.int64)
 
 
-def _like_names(literals: pa.Table, called: np.ndarray, share: float) -> list[int]:
+def _called(words: list[str]) -> int:
+    naming = [CALLED.fullmatch(word) is not None for word in words]
+    if not any(naming) or any(map(CALLED_OTHERS.fullmatch, words)):
+        return 0
+    if any(map(CALLED_SECOND.fullmatch, words)):
+        return 1
+    return 3 if naming[-1] else 2 if naming[0] else 1
+
+
+def _like_names(literals: pa.Table, called: np.ndarray, share: float, graph: Graph) -> list[int]:
     """The attributes, held by some share of the entities, whose values look like names, the best first: those called
-    so, [attributes] bool, then those with the most distinct values (a table of airports also has their cities)."""
+    so most plainly, [attributes], then those with the most distinct values (a table of airports also has their cities),
+    and of columns that are called names and are about as distinct the first."""
     attribute, entity = (literals[name].to_numpy() for name in ("attribute", "entity"))
     size = 1 + int(entity.max(initial=0))
     holders = np.bincount(unique_numbers(attribute * size + entity) // size, minlength=len(called))
     order = np.argsort(attribute, kind="stable")
     start = np.searchsorted(attribute[order], np.arange(len(called) + 1))
-    found: list[tuple[bool, float, float, int]] = []
+    place = _places(graph.attributes, graph.columns)
+    found: list[tuple[int, float, float, int, int]] = []
     for number in np.flatnonzero(holders >= max(FEWEST, share * len(unique_numbers(entity)))):
         value = literals["value"].take(pa.array(order[start[number] : start[number + 1]][:JUDGED]))
+        named = int(called[number])
         short = pc.mean(pc.less_equal(pc.utf8_length(value), LONGEST)).as_py()
-        lettered = pc.mean(pc.match_substring_regex(value, r"^[^\d/@]*\p{L}{2}[^\d/@]*$")).as_py()
+        letters = r"\p{L}{2}" if named else r"^[^\d/@]*\p{L}{2}[^\d/@]*$"
+        lettered = pc.mean(pc.match_substring_regex(value, letters)).as_py()
         distinct = len(pc.unique(value)) / len(value)
-        if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if called[number] else DISTINCT):
-            found.append((bool(called[number]), distinct, lettered, int(number)))
+        if min(short, lettered) > LETTERED and distinct >= (OFTEN_DISTINCT if named else DISTINCT):
+            looks = (round(distinct, 1), 0.0) if named else (distinct, lettered)
+            found.append((named, *looks, -int(place[number]), int(number)))
     return [number for *_, number in sorted(found, reverse=True)]

@@ -25,8 +25,8 @@ DECISION = "decision"  # the column in which a person says whether a pair is rig
 UNDECIDED, UNSURE_VERDICT = "no decision", "the verdict unsure"
 NONE, UNSURE = "none", "unsure"  # verdicts: the source has no counterpart; nobody knows
 DECISIONS = {
-    **dict.fromkeys(("yes", "y", "right", "true", "1"), True),
-    **dict.fromkeys(("no", "n", "wrong", "false", "0"), False),
+    **dict.fromkeys(("yes", "y", "right", "true", "1", "ok", "okay", "correct"), True),
+    **dict.fromkeys(("no", "n", "wrong", "false", "0", "incorrect"), False),
 }
 ENDS = (  # what the two columns of names are called elsewhere
     ("left", "right"),
@@ -89,7 +89,7 @@ class PairColumns:
             self.skip(UNSURE_VERDICT)
             return
         if word and word not in DECISIONS:
-            expected = "expected yes, right, y or true; no, wrong, n or false; none; unsure; or nothing"
+            expected = "expected yes, right, ok, y or true; no, wrong, n or false; none; unsure; or nothing"
             raise InputError(f"{place}: found '{decision}' in the column {DECISION}, {expected}")
         if word and excluded and DECISIONS[word]:
             raise InputError(f"{place}: found a pair that is excluded and decided to be right, expected one of them")

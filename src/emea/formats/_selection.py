@@ -37,6 +37,7 @@ TERMS = {  # what a vocabulary is about, by the types of its terms
     "classes": (f"{W3C}2002/07/owl#Class", f"{W3C}2000/01/rdf-schema#Class"),
 }
 LISTED = 5  # types that a message lists
+ONE_SIDE = "--source-type or --target-type chooses by type in one graph alone"
 
 
 def select(graph: Graph, reading: Reading, place: str | Path) -> Graph:
@@ -95,9 +96,9 @@ def _of_types(graph: Graph, held: np.ndarray, wanted: Iterable[str], place: str 
         ]
         if not own:
             close = get_close_matches(each, [*names, *ends], 1)
-            shown = f"; did you mean {close[0]}?" if close else ""
+            shown = f"did you mean {close[0]}?" if close else ONE_SIDE
             common = f"found the types {', '.join(ends[:LISTED])}" if ends else "its entities have no types"
-            raise InputError(f"{place} has no entity of the type '{each}'; {common}{shown}")
+            raise InputError(f"{place} has no entity of the type '{each}'; {common}; {shown}")
         found[held[np.isin(held[:, 1], own), 0]] = True
     return found
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from emea.contracts import PLAIN, AlignmentWriter, GraphReader, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
@@ -44,6 +45,14 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples, then the literals, in the syntax given by the suffix."""
         self._write((triple for block in row_blocks(graph) for triple in _triples(block)), path)
+
+    def write_graphs(self, graphs: Sequence[tuple[Graph, str | None]], path: Path) -> None:
+        """Write several graphs into one file, each under its name, in a syntax that has named graphs."""
+        named = ((graph, DefaultGraph() if name is None else _iri(name)) for graph, name in graphs)
+        rows = ((triple, name) for graph, name in named for block in row_blocks(graph) for triple in _triples(block))
+        quads = (Quad(each.subject, each.predicate, each.object, name) for each, name in rows)
+        with _written(path) as file:
+            serialize(quads, file, SYNTAX[suffix(path)])
 
     def holds_pairs(self, path: Path) -> bool:
         """Whether every triple states that two entities are the same or different."""
@@ -88,15 +97,23 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
 
     def _write(self, triples: Iterator[Triple], path: Path) -> None:
         syntax = SYNTAX[suffix(path)]
-        with writing(path) as file:
-            try:
-                if syntax == RdfFormat.RDF_XML:
-                    write_rdf_xml(file, triples)
-                else:
-                    serialize(triples, file, syntax)
-            except ValueError as error:
-                instead = "a table (.csv, .parquet) takes any names"
-                raise InputError(f"{path} cannot be written as {syntax.name}: found {error}; {instead}") from error
+        with _written(path) as file:
+            if syntax == RdfFormat.RDF_XML:
+                write_rdf_xml(file, triples)
+            else:
+                serialize(triples, file, syntax)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; an error says what no RDF can hold."""
+    with writing(path) as file:
+        try:
+            yield file
+        except ValueError as error:
+            instead = "a table (.csv, .parquet) takes any names"
+            syntax = SYNTAX[suffix(path)].name
+            raise InputError(f"{path} cannot be written as {syntax}: found {error}; {instead}") from error
 
 
 def _plain_lines(pairs: pa.Table) -> pa.Buffer | bytes | None:

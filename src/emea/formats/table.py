@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
@@ -20,6 +20,7 @@ from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
 from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
 from emea.formats._keys import is_id_name
+from emea.formats._layout import data_in_header, header_fault, rdf_hint, separator_of
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._skipped import Skipped
@@ -78,7 +79,14 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if kind == "rows":
             graph = self._of_rows(path, reading)
             unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
-            return replace(graph, notes=(*graph.notes, *([f"{path}: {OTHERWISE} triples"] if unsure else [])))
+            odd = data_in_header(first)
+            notes = [f"{path}: {OTHERWISE} triples"] if unsure else []
+            notes += (
+                [f"{path}: the first row names the columns, but {odd} also stand below; is there no header?"]
+                if odd
+                else []
+            )
+            return replace(graph, notes=(*graph.notes, *notes))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
             add_row(columns, row, path, number)
@@ -201,7 +209,7 @@ def _rows_under(
             order = list(range(len(row) if required <= len(row) <= unnamed else required))
         if len(row) != len(order):
             separator = "commas" if suffix(path) == ".csv" else "tabs"
-            columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])})"
+            columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])}){rdf_hint(row[0])}"
             raise InputError(f"{path}, line {number}: found {len(row)} columns, expected {columns}")
         cells = list(defaults)
         for place, cell in zip(order, row, strict=True):
@@ -241,17 +249,11 @@ def unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
-def _separator(path: Path, torn: Callable[[str], object] | None) -> str:
-    """What separates the columns of a CSV file: commas, unless its first line has none but semicolons, tabs or bars."""
-    first = next(text_lines(path, torn), "")
-    return next((separator for separator in SEPARATORS if separator in first), ",")
-
-
 def separated_rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
     """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
     fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
     if suffix(path) == ".csv":
-        yield from quoted_rows(path, text_lines(path, fault), _separator(path, unheard), skip=fault)
+        yield from quoted_rows(path, text_lines(path, fault), separator_of(text_lines(path, unheard)), skip=fault)
     else:
         for number, line in enumerate(text_lines(path, fault), 1):
             if text := line.rstrip("\r\n"):
@@ -261,12 +263,11 @@ def separated_rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple
 def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
     """The table whose first row names the columns; rows of other lengths are refused or skipped."""
     rows = separated_rows(path, skipped)
-    _, header = next(rows, (0, []))
+    first = list(islice(rows, SAMPLE))
+    header = first[0][1] if first else []
+    _check_header(path, first, separator)
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
-    if len(names) < 2:
-        found = f"{path}: found {len(names)} column, expected several separated by {separator}"
-        other = next((name for mark, name in SEPARATORS.items() if mark in "".join(names)), None)
-        raise InputError(found + (f"; it looks separated by {other}: call it .csv" if other else ""))
+    rows = chain(first[1:], rows)
     parts: list[list[pa.Array]] = [[] for _ in names]
     while block := list(islice(rows, CHUNK)):
         for number, row in block:
@@ -279,3 +280,16 @@ def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
         for place, part in enumerate(parts):
             part.append(pa.array([row[place] for row in kept], pa.large_string()))
     return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
+
+
+def _check_header(path: Path, first: Sequence[tuple[int, Row]], separator: str) -> None:
+    """Refuse a file that is no table, or whose first row cannot be the header of the others."""
+    header = first[0][1] if first else []
+    found = f"{path}: found {len(header)} column, expected several separated by {separator}"
+    if hint := rdf_hint(",".join(header)):
+        raise InputError(f"{path}: found no table, expected columns separated by {separator}{hint}")
+    if fault := header_fault(first):
+        raise InputError(f"{path}: {fault}")
+    if len(header) < 2:
+        other = next((name for mark, name in SEPARATORS.items() if mark in "".join(header)), None)
+        raise InputError(found + (f"; it looks separated by {other}: call it .csv" if other else ""))

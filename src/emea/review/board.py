@@ -176,6 +176,8 @@ class Board:
             return queues.of_relation(self._cards, self._triples[0], self._relation(value))
         if queue == "search":
             return queues.search(self.texts(), value)
+        if queue == "random" and self.sample is not None:
+            return self.sample.order  # each of these cards counts for the estimate
         make: Callable[[Cards], np.ndarray] = getattr(queues, queue)
         return make(self._cards)
 

@@ -26,8 +26,9 @@ class Dealer:
     """Deals cards to several people: every fifth of a person is the next of the probability sample; none that is
     decided or lies open with somebody else; never ten of a kind in a row as long as there are others.
 
-    A card of the sample counts as sampled whatever queue it came from: left out, the sample would lack what people look
-    for. So only as much of the sample is valid as is decided without a gap from its start: see `answered`.
+    A card of the sample counts as sampled whatever queue it came from, and its score is hidden: left out, the sample
+    would lack what people look for. So only as much of the sample is valid as is decided without a gap from its start:
+    see `answered`. In a small run, most hidden cards of a queue are still ahead of that.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ TITLES = {  # of the queues, and what they are good for
     "relation": ("A relation", "Links of entities with one relation, the least sure first"),
     "search": ("A search", "Sources whose label or name has all the words"),
     "unlinked": ("Unlinked", "Sources without a link, the likeliest to have one first"),
-    "random": ("Random", "Every source, in random order"),
+    "random": ("Random", "Every source, in the random order that tells soonest how good the links are"),
 }
 FOUND = 0.1  # chance that a person finds a counterpart of which a run had no idea that does not judge who has none
 DRAW = 0  # seed of the informative queue

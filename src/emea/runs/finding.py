@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.data import Links
@@ -18,6 +20,7 @@ from emea.runs.wording import Called, both_called, readable
 
 SIDES = ("source", "target")
 HINTS = 5  # entities that may be meant
+ALIKE, COMPARED = 2, 10_000  # those of each graph that are spelled like it, of how many
 
 
 class Finder:
@@ -95,27 +98,39 @@ class Finder:
         raise InputError(f"the {SIDES[side]} graph has no '{text}'{self._hint(text, side)}")
 
     def _hint(self, text: str, *sides: int) -> str:
-        """Which entities of these graphs may be meant: those whose label or name contains the text, else the name that
-        is most like it."""
+        """Which entities of these graphs may be meant: those whose label or name contains the text, else those whose
+        names, or their last parts, are most like it."""
         turns = zip_longest(*(self._containing(text, side) for side in sides))
         found = [each for turn in turns for each in turn if each is not None]
         if not found:
-            names = [each for side in sides for each in self.names[side].to_pylist()]
-            found = difflib.get_close_matches(text, names[:: max(1, len(names) // 20_000)], n=1)
+            found = [each for side in sides for each in self._alike(text, side)]
         shown = [f"'{each}'" for each in dict.fromkeys(found)][:HINTS]
         return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
+    def _alike(self, text: str, side: int) -> list[str]:
+        """A few labels and names that are most like a text, or whose last parts are; of many, some are compared."""
+        alike = dict[str, str]()  # what is compared, and what is shown for it
+        for shown, column in self._spellings(text, side):
+            some = np.arange(0, len(column), 1 + len(column) // COMPARED)
+            alike |= zip(column.take(some).to_pylist(), shown.take(some).to_pylist(), strict=True)
+        close = difflib.get_close_matches(text, filter(None, alike), n=ALIKE)
+        return [alike[each] for each in close]
+
     def _containing(self, text: str, side: int) -> list[str]:
         """A few labels and names that contain a text; those that begin with it first."""
+        found = [
+            shown.filter(like(column, text, ignore_case=True)).slice(0, HINTS).to_pylist()
+            for like in (pc.starts_with, pc.match_substring)
+            for shown, column in self._spellings(text, side)
+        ]
+        return [*dict.fromkeys(chain.from_iterable(found))] if text.strip() else []
+
+    def _spellings(self, text: str, side: int) -> list[tuple[pa.Array, pa.Array]]:
+        """Labels and names as they are shown, and what of them a text is compared with."""
         names = self.names[side]
         whole = any(mark in text for mark in "/#:")  # else it may be in the namespace, which says nothing
         columns = [(names, names if whole else last_parts(names))]
         if self.prepared is not None:
             called = labels((self.prepared.given.source, self.prepared.given.target)[side])
             columns.insert(0, (called, called))
-        found = [
-            shown.filter(like(column, text, ignore_case=True)).slice(0, HINTS).to_pylist()
-            for like in (pc.starts_with, pc.match_substring)
-            for shown, column in columns
-        ]
-        return [*dict.fromkeys(chain.from_iterable(found))] if text.strip() else []
+        return columns

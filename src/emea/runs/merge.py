@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal
 from urllib.parse import unquote
 
@@ -20,6 +19,7 @@ from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import InputError
 from emea.evidence.unnamed import W3C, row_types, unnamed
 from emea.formats import read_pair_names, without_password
+from emea.formats._curies import as_iris
 from emea.formats._equality import stated_between
 from emea.formats._files import suffix, writing
 from emea.formats._labels import labels, last_part
@@ -93,7 +93,7 @@ def merge(folder: Path, path: Path, keep: Side = "target") -> str:
     parts = _united(run, keep)
     whole = _joined(parts)
     if suffix(path) == QUADS:
-        _write_quads(parts, run.places, path)
+        RDF().write_graphs(list(zip(parts, (*run.places, None), strict=True)), path)
     else:
         RDF().write_graph(whole, path)
     return (
@@ -114,11 +114,9 @@ def _known(graph: Graph, names: pa.ChunkedArray, side: str) -> np.ndarray:
 
 def _united(run: Run, keep: Side) -> tuple[Graph, Graph, Graph]:
     """Both graphs with one name for each pair, and the names that were replaced as owl:sameAs or the like. Blank
-    nodes of the two graphs stay apart."""
-    own = [
-        pc.replace_substring_regex(graph.entities, BLANK, f"_:{side}-")
-        for graph, side in ((run.task.source, "source"), (run.task.target, "target"))
-    ]
+    nodes of the two graphs stay apart, and so do names that are no IRIs, such as the ids of rows."""
+    given = [(run.task.source, "source"), (run.task.target, "target")]
+    own = [as_iris(pc.replace_substring_regex(graph.entities, BLANK, f"_:{side}-"), side) for graph, side in given]
     linked = [run.source, run.target]
     kept = 0 if keep == "source" else 1
     other, every = 1 - kept, pa.concat_arrays(own)
@@ -126,21 +124,23 @@ def _united(run: Run, keep: Side) -> tuple[Graph, Graph, Graph]:
     index[linked[other]] = linked[kept] + (len(own[0]) if kept else 0)
     names = list(own)
     names[other] = every.take(pa.array(index))
-    graphs = [_renamed(graph, new) for graph, new in zip((run.task.source, run.task.target), names, strict=True)]
+    graphs = [_renamed(graph, side, new) for (graph, side), new in zip(given, names, strict=True)]
     replaced, stays = own[other].take(pa.array(linked[other])), own[kept].take(pa.array(linked[kept]))
     said = pc.and_(pc.not_equal(replaced, stays), pc.invert(pc.match_substring_regex(replaced, BLANK)))
     relation = stated_between(run.source, run.target, (run.task.source, run.task.target))
     return graphs[0], graphs[1], _same(*(column.filter(said) for column in (replaced, relation, stays)))
 
 
-def _renamed(graph: Graph, names: pa.Array) -> Graph:
-    """A graph with other names for its entities; those that get the same one become one."""
+def _renamed(graph: Graph, side: str, names: pa.Array) -> Graph:
+    """A graph with other names for its entities, those that get the same one become one, and IRIs for the names of
+    relations and attributes, such as those of columns."""
     entities = pc.unique(names)
     place = pc.index_in(names, entities).to_numpy()
     triples = graph.triples.numpy().copy()
     triples[:, [0, 2]] = place[triples[:, [0, 2]]]
     literals = graph.literals.set_column(0, LITERAL_SCHEMA.field(0), pa.array(place[graph.literals["entity"]], "int64"))
-    return Graph.build(entities, graph.relations, triples, attributes=graph.attributes, literals=literals)
+    relations, attributes = (as_iris(each, side) for each in (graph.relations, graph.attributes))
+    return Graph.build(entities, relations, triples, attributes=attributes, literals=literals)
 
 
 def _same(replaced: pa.Array, relation: pa.Array, stays: pa.Array) -> Graph:
@@ -170,15 +170,6 @@ def _joined(parts: tuple[Graph, ...]) -> Graph:
     return Graph.build(
         entities, relations, np.concatenate(triples), attributes=attributes, literals=pa.concat_tables(literals)
     )
-
-
-def _write_quads(parts: tuple[Graph, Graph, Graph], places: tuple[str, str], path: Path) -> None:
-    """Write the statements of each graph under its name, and what was the same outside of both."""
-    with TemporaryDirectory() as folder, writing(path) as file:
-        for part, place in zip(parts, (*places, None), strict=True):
-            RDF().write_graph(part, Path(folder) / "part.nt")
-            lines = (Path(folder) / "part.nt").read_bytes()  # a dot and a newline stand at the end of a statement only
-            file.write(lines if place is None else lines.replace(b" .\n", f" <{place}> .\n".encode()))
 
 
 def side_by_side(run: Run) -> pa.Table:

@@ -14,7 +14,7 @@ export function Quality({ estimate, trouble }) {
   return html`<section class="quality" aria-labelledby="quality">
     <h2 id="quality" tabindex="-1">How good is it? <${Key} name="G" /></h2>
     ${trouble && html`<p class="quiet">Not known at the moment: ${trouble}</p>`}
-    ${estimate && !known && html`<p>Not known yet. Every fifth card is drawn at random, with its score hidden; they will tell.</p>`}
+    ${estimate && !known && html`<p>Not known yet. At least every fifth card is drawn at random, with its score hidden; they will tell. In the queue Random, each counts.</p>`}
     ${known && html`<${Measure} title="Precision" about="of the links are right" value=${estimate.precision} low=${estimate.low} high=${estimate.high} />`}
     ${known && estimate.recall != null && html`<${Measure} title="Recall" about="of what a reviewer can find is linked" value=${estimate.recall} low=${estimate.recall_low} high=${estimate.recall_high} />`}
     ${estimate && html`<${Outlook} estimate=${estimate} />`}

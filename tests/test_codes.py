@@ -1,10 +1,14 @@
 """Numbers of things, written with separators or without."""
 
+import random
+
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.codes import read_codes, squeezed
+from two_tables import FIRST, TOWNS, linked
 
 
 def graph_of(*values: str) -> Graph:
@@ -63,3 +67,45 @@ def test_numbers_that_are_all_as_long_identify() -> None:
 )
 def test_what_is_no_number_of_a_thing(text: str) -> None:
     assert squeezed(text) is None
+
+
+def isbn(number: int) -> str:
+    """The thirteen digits of a book."""
+    digits = f"97834{number * 7919 % 10_000_000:07}"
+    return digits + str(-sum(int(digit) * (1, 3)[place % 2] for place, digit in enumerate(digits)) % 10)
+
+
+def test_plain_digits_that_both_have_are_no_measured_numbers() -> None:
+    first, second = [isbn(number) for number in range(40)], [isbn(number) for number in range(30, 70)]
+    found = read_codes(graph_of(*first), graph_of(*second))
+    assert found[0][0][first[35]] == found[1][0][first[35]] == f"s {first[35]}"
+    assert read_codes(graph_of(*first[:20]), graph_of(*second)) == ({}, {})  # nothing says that they are the same kind
+    people = [str(1_000_000 + 7919 * place) for place in range(40)]
+    more = [str(int(number) + 100) for number in people]
+    assert read_codes(graph_of(*people), graph_of(*more)) == ({}, {})  # measured in another year
+
+
+def test_books_of_one_publisher_are_told_apart_by_plain_isbns() -> None:
+    draw = random.Random(0)
+    titles = [f"{draw.choice(FIRST)} of {draw.choice(TOWNS)}" for _ in range(200)]
+    books = pd.DataFrame({"id": [f"a{n}" for n in range(120)], "title": titles[:120], "isbn": map(isbn, range(120))})
+    other = range(60, 200)
+    theirs = pd.DataFrame(
+        {
+            "key": [f"b{n}" for n in other],
+            "name": [titles[n] for n in other],
+            "number": [isbn(n) for n in other],
+        }
+    )
+    assert linked((books, theirs))[1].f1 > 0.98  # .69 where ISBNs are measured: all of them are nearly the same
+
+
+def test_isbns_of_ten_and_of_thirteen_digits_are_the_same() -> None:
+    ten, thirteen = (
+        ["0-306-40615-2", "3-16-148410-X", "0-8044-2957-X"],
+        ["9780306406157", "9783161484100", "9780804429573"],
+    )
+    found = read_codes(graph_of(*ten), graph_of(*thirteen, *map(isbn, range(9))))
+    assert [found[0][0][text] for text in ten] == [f"s {text}" for text in thirteen]
+    others = ["0-306-40615-3", *ten]  # the last digit of one is wrong: these are other numbers
+    assert read_codes(graph_of(*others), graph_of(*thirteen)) == ({}, {})

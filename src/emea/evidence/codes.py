@@ -92,9 +92,9 @@ def _books(codes: list[str]) -> dict[str, str]:
     """ISBNs of ten digits, and how these are written with thirteen; none if there are few, or if some of the codes that
     look like ISBNs are none, as their last digits tell.
 
-    >>> _books(["0306406152", "316148410x", "0804429573", "065946947"])["0306406152"]
+    >>> _books(["0306406152", "316148410x", "080442957x", "9783161484100"])["0306406152"]
     '9780306406157'
-    >>> _books(["0306406152", "316148410x", "0804429573", "0659469473"])
+    >>> _books(["0306406152", "316148410x", "080442957x", "0659469473"])
     {}
     """
     short = [code for code in codes if ISBN.match(code)]

@@ -13,7 +13,7 @@ from emea.data import Graph
 
 LIKE = r"^[^\d]{0,12}\d[\d.,'’\x{a0}\x{202f} ]{0,15}[^\d]{0,24}$"  # for Arrow
 PARTS = re.compile(r"^(\D*?)([+-]?)(\d[\d.,'’\u00a0\u202f ]*?)([.]?\D*)$")
-AROUND = " \t\u00a0\u202f.,:;()[]{}<>~≈©℗*†\"'“”„/-"  # says nothing
+AROUND = " \t\u00a0\u202f.,:;?()[]{}<>~≈©℗*†\"'“”„/-"  # says nothing
 BEFORE = {"", "c", "ca", "circa", "cop", "about", "approx", "um", "vol", "bd", "band", "no", "nr", "№"}
 AFTER = re.compile(r"^(?:[^\W\d_]{1,10}|%|°)(?:[\s./]+[^\W\d_]{1,10})?$")
 LEADING = re.compile(r"^0\d|\d{8}")  # of numbers that name something

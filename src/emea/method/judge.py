@@ -21,7 +21,7 @@ from emea.method.sample import FEWEST, Sample, compare, consider, keys_of
 from emea.settings import Settings
 
 SUREST = 0.995  # no pair is surer: also those who decide what is true make mistakes
-RELEARNED = 3  # times at most that fields are learned anew from what was linked: the loop's links may be poor
+RELEARNED = 3  # times at most that fields are learned anew
 LONE = 0.96  # a pair for which nothing but one field speaks is right so often at best
 MUCH = 0.5  # share of the links that chance explains, from which it lowers confidence: near relatives explain less
 FAINT = 0.1  # what is left of confidence at least
@@ -39,12 +39,7 @@ def judge(
     competition = Competition.of(settings.matching)
     mirrored = competition.target and not competition.source  # the mixture asks each source for its one counterpart
     sample, believed = _sample(prepared, believed, settings, mirrored=mirrored)
-    found = estimate(sample)
-    for _ in range(RELEARNED):
-        again = sample.again(found.probability >= LINKED)
-        if again is None:
-            break
-        sample, found = again, estimate(again)
+    sample, found = _estimated(sample)
     ceiling = np.where(found.speaking > 1, SUREST, LONE)
     structural = (sample.evidence.levels == UNKNOWN).all(1)  # what the loop knows best
     enough = not len(prepared.given.seeds) and sample.start.sum() >= FEWEST  # links that began with values alone
@@ -65,6 +60,19 @@ def judge(
     line = IDENTITY if calibration is None else calibration.line
     grounds = _grounds(sample, found, (ceiling, most, share), line, mirrored=mirrored)
     return beliefs, absence, grounds
+
+
+def _estimated(sample: Sample) -> tuple[Sample, Estimate]:
+    """The mixture's estimate; anew where what it links tells of other fields, in which more is linked: what the loop
+    links at the start may be poor."""
+    found = estimate(sample)
+    for _ in range(RELEARNED):
+        again = sample.again(found.probability >= LINKED)
+        anew = found if again is None else estimate(again)
+        if again is None or (anew.probability >= LINKED).sum() <= (found.probability >= LINKED).sum():
+            break
+        sample, found = again, anew
+    return sample, found
 
 
 def _grounds(

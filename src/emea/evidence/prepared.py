@@ -22,6 +22,7 @@ from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.descriptions import naming_attribute
+from emea.evidence.linked import with_names
 from emea.evidence.lists import divided
 from emea.evidence.units import converted
 from emea.evidence.unnamed import unnamed
@@ -160,7 +161,7 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     """The task with shared values as extra entities, numbered after all others; unchanged if values do not count."""
     if not settings.counts_values:
         return Prepared(task, Task(task.source, task.target, Links.empty()), Anchors.none())
-    task = divided(task)
+    task = with_names(divided(task))
     source, target = task.source, task.target
     common = _common_iris(source, target) if settings.shared_iris == "same" else None
     days = read_days(source, target)
@@ -173,7 +174,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
     first, second = put_together(first, second)
     kinds = naming_attribute(source, first, settings), naming_attribute(target, second, settings)
-    sides = first, translated(first, converted(first, second, task.seeds), task.seeds, kinds)
+    told = kinds if min(kinds) >= 0 else (-1, -1)  # where only one graph has such an attribute, it names no kinds
+    sides = first, translated(first, converted(first, second, task.seeds), task.seeds, told)
     equal, alike = equal_pairs(sides[0], sides[1], settings)
     most = np.maximum(sides[0].holders[equal[:, 0]], sides[1].holders[equal[:, 1]])
     pairs, likeness = equal[most <= settings.most_holders], alike[most <= settings.most_holders]

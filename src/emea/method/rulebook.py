@@ -20,6 +20,8 @@ from emea.method.compatibility import NONE, UNDECIDED, Factors
 from emea.method.competition import Competition
 from emea.settings import Settings
 
+LARGEST = 1e9  # of what a rule says: squares and sums of more would not be exact
+
 
 class Said(NamedTuple):
     """What the rules of a run say about the pairs."""
@@ -120,6 +122,8 @@ def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) 
         raise PluginError(f"rule '{name}' returned a tensor of shape {found}, expected {expected}")
     if odd := int((~torch.isfinite(values)).sum()):
         raise PluginError(f"rule '{name}' returned {odd:,} numbers that are not finite, expected {expected}")
+    if large := int((values.abs() > LARGEST).sum()):
+        raise PluginError(f"rule '{name}' returned {large:,} numbers beyond ±{LARGEST:,.0f}, expected {expected}")
     return values
 
 

@@ -78,6 +78,16 @@ class TornError(InputError):
     """A compressed file that breaks off, or is damaged; what comes before could be read."""
 
 
+@contextmanager
+def decoding(place: object) -> Iterator[None]:
+    """For a reader that takes text for UTF-8 without looking: what is not is refused in our words."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        found = f"found byte 0x{error.object[error.start]:02x} at {error.start:,}"
+        raise InputError(f"{place}: {found}, expected text in {error.encoding.upper()}; save it so") from error
+
+
 class _Unpacked(io.RawIOBase):
     """The decompressed bytes of a gzip file; an error if they expand too far. Where it is damaged, it ends, if `torn`
     is there to be told."""

@@ -16,7 +16,7 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.kernels.joins import lookup
 from emea.kernels.segments import LOWEST, segment_best, segment_max
-from emea.method.compatibility import NONE, UNDECIDED, Factors
+from emea.method.compatibility import NONE, UNDECIDED, Factors, bars
 from emea.method.competition import Competition
 from emea.settings import Settings
 
@@ -104,7 +104,8 @@ class Rulebook:
         nothing = beliefs.forward.new_zeros(len(beliefs.forward), 0).double()
         learned = [said[name] for name, rule in self.forward.items() if rule.learned_weight]
         ratios = sum(said[name].sum(1) for name, rule in self.forward.items() if not rule.learned_weight)
-        return Factors(pairs.source, pairs.sources, torch.cat([nothing, *learned], 1), none, slack, ratios)
+        values = torch.cat([nothing, *learned], 1)
+        return Factors(pairs.source, pairs.sources, values, bars(values, none), slack, ratios)
 
 
 def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) -> Tensor:

@@ -11,7 +11,7 @@ import pytest
 
 from emea import plugins
 from emea.cli import _is_of_the_user, main
-from emea.contracts import Encoder, Format
+from emea.contracts import Encoder, Format, GraphReader
 from emea.data import LITERAL_SCHEMA, Graph, Task
 from emea.errors import EmeaError, InputError, InputWarning, SettingsError
 from emea.formats import read_benchmark, read_graph
@@ -472,6 +472,18 @@ def test_numbers_that_stand_for_no_name_are_refused(
 def test_literals_may_be_a_table_without_columns() -> None:
     empty = pa.table(dict(zip(("entity", "attribute", "value"), zip(*[], strict=False), strict=False)))
     assert Graph.build(["a"], [], [], literals=empty).literals.schema == LITERAL_SCHEMA
+
+
+@pytest.mark.parametrize("text", ["=001  shelf-1\n=001  shelf-2\n", "=001  shelf-1\n=780  shelf-2\n"])
+def test_the_reader_that_the_page_shows_reads_files_without_values(text: str, folder: Path) -> None:
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "format.md"
+    found = re.search(r'title="breaker\.py"\n(.*?)```', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    (folder / "breaker.py").write_text(found[1])
+    (folder / "books.mrk").write_text(text)
+    reader = plugins.find("formats", "breaker:Breaker", GraphReader)()
+    graph = reader.read_graph(folder / "books.mrk")
+    assert (graph.entities.to_pylist(), graph.literals.num_rows) == (["shelf-1", "shelf-2"], 0)
 
 
 def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:

@@ -162,9 +162,9 @@ def _list(kind: str, name: str | None) -> None:
     for point in plugins.unheard(kind):
         told = f"'{point.name}' of {plugins.origin(point)} is left out: the name means another {kind[:-1]}"
         out.print(told, markup=False, highlight=False, soft_wrap=True)
-    if kind == "formats":
+    if kind == "formats" and plugins.announced(kind):
         _tell_overruled()
-    else:
+    elif kind != "formats":
         out.print(f"settings: emea {kind} NAME", highlight=False)
 
 

@@ -520,7 +520,10 @@ def test_a_broken_format_does_not_stop_others(package: Path, broken: str, why: s
     ("returned", "message"),
     [
         ("None", "format Pipes returned NoneType, expected a Graph"),
-        ('literals({"entity": [0], "text": ["x"]})', "found literals with the columns entity, text, expected entity, "),
+        (
+            'literals({"entity": [0], "text": ["x"]})',
+            "c.pipes, read by Pipes: found literals with the columns entity, text, expected entity, ",
+        ),
     ],
 )
 def test_what_a_format_returns_is_checked(package: Path, returned: str, message: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from emea import plugins
 from emea.contracts import Format, GraphReader, GraphServer, GraphWriter, PairReader, PairWriter
 from emea.errors import EmeaError, InputError, InputWarning
-from emea.formats._files import decoding, suffix
+from emea.formats._files import read_by, suffix
 
 FormatT = TypeVar("FormatT", bound=Format)
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
@@ -95,5 +95,6 @@ def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[
 
 def read_pair_names(path: Path) -> pa.Table:
     """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
-    with decoding(path):
-        return pair_format(path, PairReader).read_pairs(path)
+    reader = pair_format(path, PairReader)
+    with read_by(reader, path):
+        return reader.read_pairs(path)

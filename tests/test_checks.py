@@ -4,8 +4,10 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import tomli_w
 import torch
 
 from emea.candidates.search import rows_at_a_time
@@ -64,6 +66,17 @@ def test_settings_of_a_plug_in_that_is_not_at_work_are_told(
     warnings = check(seeded(CHAIN, CHAIN, (0, 0)), load(preset, assignments=assignments))
     assert len(warnings) == len(idle)
     assert all(part in told for part, told in zip(idle, warnings, strict=True))
+
+
+@pytest.mark.parametrize(("depth", "told"), [(2, 0), (3, 1)])
+def test_settings_of_a_run_say_nothing_of_an_encoder_where_they_are_the_usual_ones(
+    depth: int, told: int, tmp_path: Path
+) -> None:
+    before = load(assignments=[f"encoders.propagation.depth={depth}"])
+    (tmp_path / "settings.toml").write_text(tomli_w.dumps(before.resolved()))
+    other = load(config=tmp_path / "settings.toml", em={"encoder": "rrea"})
+    warnings = check(seeded(CHAIN, CHAIN, (0, 0)), other)
+    assert len([each for each in warnings if "'propagation' have no effect" in each]) == told
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ GROUND = (
     "presets",
     "plugins",
     "contracts",
+    "reading",
     "data",
     "order",
     "verdicts",

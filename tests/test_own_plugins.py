@@ -11,9 +11,9 @@ import pytest
 
 from emea import plugins
 from emea.cli import _is_of_the_user, main
-from emea.contracts import Encoder, Format
+from emea.contracts import Encoder, Format, GraphReader
 from emea.data import LITERAL_SCHEMA, Graph, Task
-from emea.errors import EmeaError, SettingsError
+from emea.errors import EmeaError, InputError, InputWarning, SettingsError
 from emea.formats import read_benchmark, read_graph
 from emea.runs.checkpoint import Checkpoint
 from emea.runs.fingerprint import own_sources
@@ -21,7 +21,8 @@ from emea.runs.folder import CHECKPOINT
 from emea.settings import load
 from tiny_benchmark import write_benchmark
 
-MODULE = """
+MODULE = (
+    """
 import torch
 from emea.contracts import Encoder, PluginSettings, Rule, TwoSidedRule, unreported
 from emea.data import Embeddings
@@ -83,6 +84,10 @@ class Forgetful(Encoder[MySettings]):
     def fit(self, pairs, generator, report=unreported): ...
 
 class MyRule(Rule[PluginSettings]):
+    """
+    + '"""Says nothing.\n\n    Nothing at all."""'
+    + """
+
     def __init__(self, task, settings, device): ...
 
     def factors(self, beliefs, embeddings): return torch.zeros_like(beliefs.forward)
@@ -107,7 +112,35 @@ class Old(MyModel):
 
 class Failing(MyModel):
     def fit(self, pairs, generator, report=unreported): return {}["no such key"]
+
+class Coarse(Changed):
+    def change(self, vectors): return vectors.half()
+
+class Unbound(MyModel):
+    def features(self, settings): return settings.dimension
+
+class Listed(MyModel):
+    def state(self): return {"seen": [1, 2]}
+
+class Narrow(MyRule):
+    def factors(self, beliefs): return torch.zeros_like(beliefs.forward)
+
+class Huge(MyRule):
+    def factors(self, beliefs, embeddings): return torch.full_like(beliefs.forward, 1e300)
+
+class Raiser(MyRule):
+    def factors(self, beliefs, embeddings): raise ValueError("boom")
+
+class Late(MyRule):
+    times = 0
+
+    def factors(self, beliefs, embeddings):
+        Late.times += 1
+        if Late.times % 4 == 3:  # each round asks twice
+            raise ValueError("boom")
+        return super().factors(beliefs, embeddings)
 """
+)
 CHOSEN = ["--set", "em.encoder=mine:MyModel", "--set", "em.rules=paris,mine:MyRule", "--set", "em.rounds=1"]
 
 
@@ -175,7 +208,12 @@ def test_they_join_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             ["em.encoder=mine:Forgetful"],
             "encoder 'mine:Forgetful': Forgetful has the settings MySettings but lacks the line: Settings = MySettings",
         ),
-        (["em.encoder=mine:Failing"], "mine.py, line 86: KeyError: 'no such key'"),
+        (["em.encoder=mine:Failing"], "mine.py, line 90: KeyError: 'no such key'"),
+        (["em.encoder=mine:Coarse"], "encoder 'mine:Coarse' returned a tensor of float16 and shape [40, 64] for the"),
+        (["em.encoder=mine:Unbound"], "found features(self, settings), expected @classmethod features(cls, settings)"),
+        (["em.encoder=mine:Listed"], "encoder 'mine:Listed': state() has a list, expected a dict of torch tensors"),
+        (["em.rules=mine:Narrow"], "found factors(self, beliefs), expected factors(self, beliefs, embeddings)"),
+        (["em.rules=mine:Huge"], "numbers beyond ±1,000,000,000, expected a number for each of"),
     ],
 )
 def test_one_that_breaks_its_contract_is_named(
@@ -188,6 +226,19 @@ def test_one_that_breaks_its_contract_is_named(
     settings = [part for option in options for part in ("--set", option)]
     assert emea(monkeypatch, *CHOSEN, *settings) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("rounds", "rule", "left"), [("0", "Raiser", False), ("1", "Late", True)])
+def test_a_run_that_fails_before_its_first_round_leaves_nothing(
+    rounds: str, rule: str, left: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = ["--set", f"em.rounds={rounds}", "--set", f"em.rules=mine:{rule}"]
+    assert emea(monkeypatch, *chosen, "--out", "run") == 2
+    assert (folder / "run").exists() == left
+    (folder / "kept").mkdir(exist_ok=True)
+    (folder / "kept" / "notes.txt").touch()
+    assert emea(monkeypatch, *chosen, "--out", "kept") == 2
+    assert ({path.name for path in (folder / "kept").iterdir()} == {"notes.txt"}) != left
 
 
 def test_vectors_may_be_in_double_precision_and_still_know_their_gradients(
@@ -242,7 +293,8 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.2\n")
     (about / "entry_points.txt").write_text(
-        "[emea.encoders]\nmy_model = mine:MyModel\nrrea = mine:MyModel\n\n[emea.rules]\nmy_rule = mine:MyRule\n\n"
+        "[emea.encoders]\nmy_model = mine:MyModel\nrrea = mine:MyModel\n\n"
+        "[emea.rules]\nmy_rule = mine:MyRule\nraiser = mine:Raiser\n\n"
         "[emea.formats]\npipes = mine:Pipes\nfolders = mine:Folders\n"
     )
     pipes = """
@@ -262,7 +314,7 @@ class Pipes(GraphReader):
     suffixes = (".pipes", ".tsv")
 
     def read_graph(self, path, reading=PLAIN):
-        rows = [line.split("|") for line in path.read_text().splitlines()]
+        rows = [line.split("|") for line in path.read_text("utf-8").splitlines()]
         return emea.graph(pa.table(dict(zip(("head", "relation", "tail"), zip(*rows)))))
 """
     (site / "mine.py").write_text(MODULE + pipes)
@@ -296,9 +348,7 @@ def test_a_package_does_not_replace_what_is_built_in(package: Path) -> None:
 
 def test_a_package_that_cannot_be_imported_is_named(package: Path) -> None:
     (package / "site" / "mine.py").write_text("import no_such_package\n")
-    with pytest.raises(
-        SettingsError, match="encoder 'my_model' of the package mine cannot be imported: No module named"
-    ):
+    with pytest.raises(SettingsError, match=r"encoder 'my_model' of mine 1\.2 cannot be imported: No module named"):
         plugins.find("encoders", "my_model", Encoder)
     assert read_graph(package / "a.tsv"), "built-in formats do not need it"
     assert read_benchmark(write_benchmark(package / "zh_en"), ratio=0.3), "nor do benchmarks"
@@ -310,7 +360,7 @@ def test_what_is_announced_has_to_be_a_class(package: Path) -> None:
     plugins.announced.cache_clear()
     with pytest.raises(SettingsError, match="'module' is not a valid encoder"):
         plugins.find("encoders", "module", Encoder)
-    with pytest.raises(SettingsError, match=r"encoder 'missing' of the package mine cannot be imported: .*Nothing"):
+    with pytest.raises(SettingsError, match=r"encoder 'missing' of mine 1.2 cannot be imported: .*Nothing"):
         plugins.find("encoders", "missing", Encoder)
     with pytest.raises(SettingsError, match="'wrong' is not a valid encoder"):
         plugins.find("encoders", "wrong", Encoder)
@@ -329,17 +379,111 @@ def test_lists_say_what_cannot_be_used_and_what_is_left_out(
         said[kind] = " ".join(capsys.readouterr().out.split())
     assert "my_model from mine 1.2 " in said["encoders"]
     assert "'rrea' of mine 1.2 is left out: the name means another encoder" in said["encoders"]
-    assert (
-        "gone from mine 1.2, cannot be used: baseline 'gone' of the package mine cannot be imported"
-        in said["baselines"]
-    )
-    assert not any("cannot be used" in said[kind] or "left out" in said[kind] for kind in ("rules", "formats"))
+    assert "gone from mine 1.2, cannot be used: baseline 'gone' of mine 1.2 cannot be imported" in said["baselines"]
+    assert not any("cannot be used" in said[kind] for kind in ("rules", "formats"))
+    assert "left out" not in said["rules"]
+    assert "my_rule Says nothing. (from mine 1.2)" in said["rules"]
+    assert "'.tsv' of format 'pipes' of mine 1.2 is left out: it means table" in said["formats"]
+    assert said["formats"].count("left out") == 1
     (package / "site" / "mine.py").write_text("1 / 0")
     monkeypatch.delitem(sys.modules, "mine")
     monkeypatch.setattr(sys, "argv", ["emea", "rules"])
     with pytest.raises(SystemExit):
         main()
-    assert "my_rule from mine 1.2, cannot be used: division by zero" in " ".join(capsys.readouterr().out.split())
+    assert (
+        "my_rule from mine 1.2, cannot be used: rule 'my_rule' of mine 1.2 cannot be imported: ZeroDivisionError"
+        in " ".join(capsys.readouterr().out.split())
+    )
+
+
+def test_an_error_within_a_package_is_told_as_its_own(
+    package: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for name in ("a.tsv", "b.tsv", "seeds.tsv"):
+        (elsewhere / name).write_text((package / name).read_text())
+    monkeypatch.chdir(elsewhere)
+    assert emea(monkeypatch, "--set", "em.rules=raiser", "--set", "em.rounds=0") == 2
+    assert "error: rule 'raiser' of mine 1.2: ValueError: boom" in " ".join(capsys.readouterr().err.split())
+    assert emea(monkeypatch, "--set", "em.rules=mine:Raiser", "--set", "em.rounds=0") == 2
+    assert "error: rule 'raiser' of mine 1.2: ValueError: boom" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_error_of_our_own_is_nobody_elses() -> None:
+    with pytest.raises(AttributeError) as raised:
+        load().considered.nothing  # type: ignore[attr-defined] # noqa: B018
+    assert plugins.culprit(raised.value) is None
+
+
+def test_a_reader_with_another_signature_is_left_out(package: Path) -> None:
+    module = package / "site" / "mine.py"
+    module.write_text(module.read_text().replace("read_graph(self, path, reading=PLAIN)", "read_graph(self, path)"))
+    (package / "c.pipes").write_text("x|r|y\n")
+    signatures = r"format 'pipes': found read_graph\(self, path\), expected read_graph\(self, path, reading\)"
+    with (
+        pytest.warns(InputWarning, match=f"a format of mine 1.2 is left out: {signatures}"),
+        pytest.raises(InputError, match=r"found the suffix '\.pipes'"),
+    ):
+        read_graph(package / "c.pipes")
+
+
+def test_a_reader_that_takes_any_bytes_for_text_is_helped(package: Path) -> None:
+    (package / "c.pipes").write_bytes(b"x|\xff|y\n")
+    with pytest.raises(InputError, match=r"c\.pipes: found byte 0xff at 2, expected text in UTF-8; save it so"):
+        read_graph(package / "c.pipes")
+
+
+@pytest.mark.parametrize(
+    ("triples", "literals", "message"),
+    [
+        ([(0, 0, 2)], None, "found entity number 2, expected a place in a list of 2, the first being 0"),
+        ([(-1, 0, 1)], None, "found entity number -1, expected a place"),
+        ([(0, 1, 1)], None, "found relation number 1, expected a place in a list of 1"),
+        (
+            [(0, 1), (1, 0), (0, 0)],
+            None,
+            r"found triples of shape \[3, 2\], expected \[triples, 3\]: head, relation, tail",
+        ),
+        ([(0, 0, 1), (0, 1)], None, "found a list as triples, expected whole numbers"),
+        (
+            [],
+            {"entity": [5], "attribute": [0], "value": ["x"]},
+            "found entity number 5, expected a place in a list of 2",
+        ),
+        ([], {"entity": [0], "attribute": [3], "value": ["x"]}, "found attribute number 3, expected a place in a list"),
+        (
+            [],
+            {"entity": [None], "attribute": [0], "value": ["x"]},
+            "found literals without entity, expected one in each",
+        ),
+    ],
+)
+def test_numbers_that_stand_for_no_name_are_refused(
+    triples: list[tuple[int, ...]], literals: dict[str, list[object]] | None, message: str
+) -> None:
+    table = None if literals is None else pa.table(literals)
+    with pytest.raises(InputError, match=message):
+        Graph.build(["a", "b"], ["r"], triples, attributes=["name"], literals=table)
+
+
+def test_literals_may_be_a_table_without_columns() -> None:
+    empty = pa.table(dict(zip(("entity", "attribute", "value"), zip(*[], strict=False), strict=False)))
+    assert Graph.build(["a"], [], [], literals=empty).literals.schema == LITERAL_SCHEMA
+
+
+@pytest.mark.parametrize("text", ["=001  shelf-1\n=001  shelf-2\n", "=001  shelf-1\n=780  shelf-2\n"])
+def test_the_reader_that_the_page_shows_reads_files_without_values(text: str, folder: Path) -> None:
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "format.md"
+    found = re.search(r'title="breaker\.py"\n(.*?)```', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    (folder / "breaker.py").write_text(found[1])
+    (folder / "books.mrk").write_text(text)
+    reader = plugins.find("formats", "breaker:Breaker", GraphReader)()
+    graph = reader.read_graph(folder / "books.mrk")
+    assert (graph.entities.to_pylist(), graph.literals.num_rows) == (["shelf-1", "shelf-2"], 0)
 
 
 def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:
@@ -351,10 +495,35 @@ def test_a_format_that_breaks_its_contract_is_named(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (
+            "class Aside(GraphReader):\n    description = 'x'\n",
+            "format 'aside' is incomplete; missing: read_graph, suffixes",
+        ),
+        ("class Aside(Pipes):\n    def __init__(self): raise OSError('no licence')\n", "'aside': OSError: no licence"),
+        ("", "cannot be imported: .*Aside"),
+    ],
+)
+def test_a_broken_format_does_not_stop_others(package: Path, broken: str, why: str) -> None:
+    points = next((package / "site").glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text() + "aside = mine:Aside\n")
+    plugins.announced.cache_clear()
+    module = package / "site" / "mine.py"
+    module.write_text(f"{module.read_text()}\n{broken}")
+    (package / "c.pipes").write_text("x|r|y\ny|r|z\n")
+    with pytest.warns(InputWarning, match=f"a format of mine 1.2 is left out: .*{why}"):
+        assert len(read_graph(package / "c.pipes").entities) == 3
+
+
+@pytest.mark.parametrize(
     ("returned", "message"),
     [
         ("None", "format Pipes returned NoneType, expected a Graph"),
-        ('literals({"entity": [0], "text": ["x"]})', "found literals with the columns entity, text, expected entity, "),
+        (
+            'literals({"entity": [0], "text": ["x"]})',
+            "c.pipes, read by Pipes: found literals with the columns entity, text, expected entity, ",
+        ),
     ],
 )
 def test_what_a_format_returns_is_checked(package: Path, returned: str, message: str) -> None:

@@ -10,17 +10,19 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+import emea
 from emea.candidates.search import search
 from emea.contracts import PluginSettings, Rule
 from emea.data import Candidates, Counterparts, Embeddings, Graph, Links, Task
 from emea.errors import PluginError
 from emea.kernels.segments import LOWEST
-from emea.method.compatibility import SMALLEST_WEIGHT, learn_weights, refine
+from emea.method.compatibility import NONE, SMALLEST_WEIGHT, bars, learn_weights, refine
 from emea.method.probability import Scale, clamp, counterparts, most_probable
 from emea.method.rulebook import Rulebook, add_impossible, most_likely
 from emea.rules.avoid_conflict import AvoidConflict, AvoidConflictSettings
 from emea.rules.paris import PARIS, PARISSettings
 from emea.settings import Settings, load
+from small_world import read_small_world
 
 CPU = torch.device("cpu")
 RULES = "em.rules=paris,avoid_conflict"
@@ -119,14 +121,21 @@ def slow_side(values: dict[Pair, np.ndarray], beliefs: Counterparts, known: Link
     return side
 
 
-def brute_force(sides: Sequence[list[tuple[np.ndarray, int]]], none: float | None) -> np.ndarray:
+def slow_bars(values: dict[Pair, np.ndarray], none: float) -> np.ndarray:
+    """How much each rule has to say for a pair to beat "none"."""
+    support = [sum(min(max(row[rule], 0.0), none) for row in values.values()) for rule in range(3)]
+    return np.array([none * each / max(support) for each in support])
+
+
+def brute_force(sides: Sequence[list[tuple[np.ndarray, int]]], bars: Sequence[np.ndarray] | None) -> np.ndarray:
     """Φ that maximises Σ_e log p_Φ(ŷ_e | others) − ridge/2 |Φ|², none of it below the smallest weight."""
 
     def loss(weights: np.ndarray) -> float:
         total = RIDGE / 2 * float(weights @ weights)
-        for values, chosen in (entity for side in sides for entity in side):
-            logits = [float((row - (none or 0.0)) @ weights) for row in values]
-            total += math.log(sum(math.exp(each) for each in logits) + (none is not None)) - logits[chosen]
+        for place, side in enumerate(sides):
+            for values, chosen in side:
+                logits = [float((row - (bars[place] if bars else 0.0)) @ weights) for row in values]
+                total += math.log(sum(math.exp(each) for each in logits) + bool(bars)) - logits[chosen]
         return total
 
     bounds, start = [(SMALLEST_WEIGHT, None)] * 3, np.ones(3)
@@ -144,20 +153,21 @@ def test_weights_maximise_the_pseudolikelihood_of_all_entities(seed: int, direct
     case = Case(seed, settings)
     judged = slow_judged(case)
     assert len(judged.forward) > len(case.beliefs.forward)  # there are rivals
-    sides = [slow_side(slow_values(case.task, judged, case.space), case.beliefs, case.known)]
+    values = [slow_values(case.task, judged, case.space)]
+    sides = [slow_side(values[0], case.beliefs, case.known)]
     if directions == "both":
         turned = Embeddings(case.space.target, case.space.source)
-        values = slow_values(case.task.swap(), judged.swap(), turned)
-        sides.append(slow_side(values, case.beliefs.swap(), case.known.swap()))
+        values.append(slow_values(case.task.swap(), judged.swap(), turned))
+        sides.append(slow_side(values[1], case.beliefs.swap(), case.known.swap()))
     assert len(case.learning) == len(sides)
     for (_, sample), side in zip(case.learning, sides, strict=True):
         assert int((sample >= 0).sum()) == len(side)
-    none = settings.compatibility.none if abstain == "true" else None
+    bars = [slow_bars(each, settings.compatibility.none) for each in values] if abstain == "true" else None
     found = learn_weights(case.learning)
-    assert found.tolist() == pytest.approx(brute_force(sides, none).tolist(), abs=2e-3)
+    assert found.tolist() == pytest.approx(brute_force(sides, bars).tolist(), abs=2e-3)
     assert float(found.max()) > 0.5
     without = [[entity for entity in side if entity[0].shape != (1, 3)][:3] for side in sides]
-    assert np.abs(brute_force(without, none) - found.numpy()).max() > 0.01  # a few entities would say something else
+    assert np.abs(brute_force(without, bars) - found.numpy()).max() > 0.01  # a few entities would say something else
 
 
 @pytest.mark.parametrize("directions", ["both", "forward"])
@@ -197,6 +207,66 @@ def test_where_none_is_no_answer_it_has_no_mass() -> None:
     usual = Case(3, settings_of())
     refined = refine(usual.beliefs, usual.forward, usual.backward, learn_weights(usual.learning))
     assert float(refined.source_none.min()) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rule_alone_has_the_whole_bar_whatever_it_says(seed: int) -> None:
+    case = Case(seed, settings_of("em.rules=paris"))
+    for side in (case.forward, case.backward, *(factors for factors, _ in case.learning)):
+        assert isinstance(side.none, Tensor)
+        assert side.none.tolist() == [0.1]  # exactly
+
+
+class Silent(Rule[PluginSettings]):
+    said = 0.0
+
+    def __init__(self, task: Task, settings: PluginSettings, device: torch.device) -> None: ...
+
+    def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
+        return torch.where(torch.arange(len(beliefs.forward)) % 10 == 0, self.said, 0.0)
+
+
+class Whispering(Silent):
+    said = 1e-3
+
+
+class Opposing(Silent):
+    said = -2.0
+
+
+@pytest.mark.parametrize(("rule", "near"), [(Silent, 1e-12), (Whispering, 0.02)])
+def test_a_rule_that_says_nothing_changes_nothing(rule: type[Silent], near: float) -> None:
+    """Its weight would otherwise be a bias: "none" was likely wherever few samples have a counterpart."""
+    name = f"{rule.__module__}:{rule.__name__}"
+    alone = Case(0, settings_of("em.rules=paris"))
+    case = Case(0, settings_of(f"em.rules=paris,{name}"))
+    refined = []
+    for each in (alone, case):
+        unsure = [(factors, torch.where(sample % 4 == 0, sample, NONE)) for factors, sample in each.learning]
+        refined.append(refine(each.beliefs, each.forward, each.backward, learn_weights(unsure)))
+    for field in ("forward", "backward", "source_none", "target_none"):
+        found, expected = (getattr(each, field) for each in refined[::-1])
+        assert torch.allclose(found, expected, atol=near, rtol=0)
+
+
+def test_a_rule_that_supports_no_pair_raises_no_bar() -> None:
+    case = Case(0, settings_of(f"em.rules=paris,{Opposing.__module__}:Opposing"))
+    assert torch.as_tensor(case.forward.none).tolist() == [0.1, 0.0]
+    nobody = bars(torch.zeros(5, 2, dtype=torch.float64), 0.1)
+    assert nobody.tolist() == [0.05, 0.05]
+
+
+def test_a_silent_rule_leaves_the_links_of_a_run_as_they_are() -> None:
+    task, _ = read_small_world(seeds=40)
+    small = ["em.rounds=2", "encoders.propagation.dimension=64", "encoders.propagation.paths=64"]
+    found = [
+        emea.align(task, load(assignments=[*small, f"em.rules={rules}"]))
+        for rules in ("paris", f"paris,{Silent.__module__}:Silent")
+    ]
+    first, second = (each.alignment for each in found)
+    assert len(first) > 20
+    assert (first.source.tolist(), first.target.tolist()) == (second.source.tolist(), second.target.tolist())
+    assert second.confidence.tolist() == pytest.approx(first.confidence.tolist(), abs=1e-9)
 
 
 def test_without_seeds_there_are_no_rivals() -> None:

@@ -9,9 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+from emea.reading import PLAIN as PLAIN  # noqa: PLC0414 - what readers are told is part of their contract
+from emea.reading import Choice as Choice  # noqa: PLC0414
+from emea.reading import Reading as Reading  # noqa: PLC0414
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,15 +118,24 @@ class Encoder(Plugin[SettingsT]):
 class Ground:
     """One piece of what a rule says about a pair of entities; −1 stands for no number."""
 
-    said: float  # its share of the factor; those of all pieces add up to it
-    source: int = -1  # a neighbour of the source, or one of its values
+    said: float
+    """Its share of the factor; those of all pieces add up to it."""
+    source: int = -1
+    """A neighbour of the source, or one of its values."""
     target: int = -1
-    source_relation: int = -1  # that leads to it; the inverses follow after all relations
+    """The same of the target."""
+    source_relation: int = -1
+    """The relation that leads to it; the inverses follow after all relations."""
     target_relation: int = -1
+    """The same of the target."""
     source_attribute: int = -1
+    """The attribute whose value it is."""
     target_attribute: int = -1
-    belief: float = 1.0  # that the neighbours are the same, or how alike the values are
-    relations: float = 1.0  # that one relation is contained in the other, or how often the attributes agree
+    """The same of the target."""
+    belief: float = 1.0
+    """That the neighbours are the same, or how alike the values are."""
+    relations: float = 1.0
+    """That one relation is contained in the other, or how often the attributes agree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +143,23 @@ class Grounded:
     """What a rule says about a pair, piece by piece."""
 
     pieces: tuple[Ground, ...]
-    factor: Callable[[Collection[int]], float]  # without the pieces of these numbers
+    """What its factor is made of."""
+    factor: Callable[[Collection[int]], float]
+    """Its factor without the pieces of these numbers."""
 
 
 class Rule(Plugin[SettingsT]):
     """Measures how well each candidate pair agrees with what is believed about other entities (paper 4.2)."""
 
-    indicators: ClassVar[tuple[str, ...]] = ("",)  # names of its functions g, if it has more than one
-    learned_weight: ClassVar[bool] = True  # factors get a weight Φ; if False they are log-likelihood ratios as they are
+    indicators: ClassVar[tuple[str, ...]] = ("",)
+    """Names of its functions g, if it has more than one; each gets a weight of its own."""
+    learned_weight: ClassVar[bool] = True
+    """Whether factors get a weight Φ, learned in each round; if not, they are log-likelihood ratios as they are."""
 
     @abstractmethod
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         """For each candidate pair (e, e'): the sum of g over the factors that contain e, with y_e = e', minus the same
-        sum with y_e = none, for which g at e is 0; [pairs] or [pairs, indicators]."""
+        sum with y_e = none, for which g at e is 0; [pairs] or [pairs, indicators]. What it is given stays unchanged."""
 
     def grounds(self, beliefs: Counterparts) -> Callable[[int, int], Grounded] | None:  # noqa: ARG002 - by default none
         """What the rule's factor of a pair, given as source and target, is made of under these beliefs; None for a rule
@@ -176,57 +193,20 @@ class Baseline(Plugin[SettingsT]):
         """Each turn as it ends; the beliefs of the last one are the answer. A long turn calls `report` now and then."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which links of a benchmark folder become seeds: a share of all, a fold, or a file of pairs."""
-
-    ratio: float | None = None
-    split: int = 0
-    fold: int | None = None
-    seeds: Path | str | None = None
-
-
-class Reading(BaseModel):
-    """How to read a graph where its file leaves a choice, and which of its entities may be linked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    graph: str | None = None  # one of several named graphs
-    table: Literal["rows", "triples"] | None = None  # what a row of a table is: an entity or a triple; else recognised
-    id_column: str | None = None  # of a table of entities; else found
-    context: Path | None = None  # stands in for the remote contexts of JSON-LD
-    query: str | None = None  # of a SPARQL endpoint: a CONSTRUCT query, or the class to take entities from
-    lenient: bool = False  # skip statements that cannot be read, and count them
-    type: tuple[str, ...] = ()  # link only entities of these types
-    exclude_type: tuple[str, ...] = ()
-    namespace: tuple[str, ...] = ()  # link only entities whose names begin like this
-    entities: Path | None = None  # a file with the names of those to link
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The choices that were made."""
-        return {name: value for name, value in self.model_dump().items() if value}
-
-    def absolute(self) -> Reading:
-        """The same with absolute paths."""
-        paths = {name: value.resolve() for name, value in self.chosen.items() if isinstance(value, Path)}
-        return self.model_copy(update=paths)
-
-
-PLAIN = Reading()  # everything as the file suggests
-
-
 class Format(ABC):
     """A file format. Each does one or more of the kinds below."""
 
-    description: ClassVar[str]  # one line, for messages
+    description: ClassVar[str]
+    """One line, for messages."""
 
 
 class GraphReader(Format):
     """Reads one file into a graph."""
 
-    suffixes: ClassVar[tuple[str, ...]]  # of graph files: lower case, with the dot and without .gz
-    choices: ClassVar[tuple[str, ...]] = ()  # what of a `Reading` it heeds, besides which entities may be linked
+    suffixes: ClassVar[tuple[str, ...]]
+    """Of graph files: lower case, with the dot and without .gz."""
+    choices: ClassVar[tuple[str, ...]] = ()
+    """What of a `Reading` it heeds, besides which entities may be linked."""
 
     @abstractmethod
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
@@ -257,7 +237,8 @@ class GraphWriter(Format):
 class PairReader(Format):
     """Reads a file of pairs."""
 
-    pair_suffixes: ClassVar[tuple[str, ...]]  # of pair files
+    pair_suffixes: ClassVar[tuple[str, ...]]
+    """Of pair files."""
 
     @abstractmethod
     def read_pairs(self, path: Path) -> pa.Table:

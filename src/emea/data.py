@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from emea.order import LITERAL_SCHEMA as LITERAL_SCHEMA  # noqa: PLC0414 - also for readers and writers
-from emea.order import ascending, literal_table, sort_names, unique_rows
+from emea.order import ascending, literal_table, ranked, sort_names, triple_rows, unique_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +54,20 @@ class Graph:
         entity_names, entity_rank, entity_order = sort_names(entities)
         relation_names, relation_rank, _ = sort_names(relations)
         attribute_names, attribute_rank, _ = sort_names(attributes)
-        head, relation, tail = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-        ranked = np.stack([entity_rank[head], relation_rank[relation], entity_rank[tail]], axis=1)
-        unique = np.ascontiguousarray(ranked[unique_rows(*ranked.T[::-1])])
+        head, relation, tail = triple_rows(triples).T
+        ends = ranked(head, entity_rank, "entity"), ranked(tail, entity_rank, "entity")
+        rows = np.stack([ends[0], ranked(relation, relation_rank, "relation"), ends[1]], axis=1)
+        unique = np.ascontiguousarray(rows[unique_rows(*rows.T[::-1])])
         table = literal_table(literals)
         if table.num_rows:
-            table = table.set_column(0, "entity", pa.array(entity_rank[table["entity"].to_numpy()]))
-            table = table.set_column(1, "attribute", pa.array(attribute_rank[table["attribute"].to_numpy()]))
+            for place, (name, rank) in enumerate((("entity", entity_rank), ("attribute", attribute_rank))):
+                table = table.set_column(place, name, pa.array(ranked(table[name].to_numpy(), rank, name)))
             described = [table[name].to_numpy() for name in ("attribute", "entity")]
             if not ascending(*described):
                 coded = (pc.dictionary_encode(table[name].combine_chunks()) for name in table.column_names[:1:-1])
                 table = table.take(pa.array(unique_rows(*(column.indices.to_numpy() for column in coded), *described)))
         second = None if aliases is None else pa.array(list(aliases), pa.large_string()).take(entity_order)
-        kept, dropped = torch.from_numpy(unique), len(ranked) - len(unique)
+        kept, dropped = torch.from_numpy(unique), len(rows) - len(unique)
         return cls(entity_names, relation_names, kept, attribute_names, table, second, dropped)
 
     @property

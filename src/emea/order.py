@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emea.errors import InputError
+from emea.errors import InputError, shown
 
 LITERAL_SCHEMA = pa.schema(
     [(name, pa.int64()) for name in ("entity", "attribute")]
@@ -66,19 +66,49 @@ def unique_numbers(numbers: np.ndarray) -> np.ndarray:
     return found
 
 
+def triple_rows(triples: object) -> np.ndarray:
+    """Triples as numbers of head, relation and tail, [triples, 3].
+
+    >>> triple_rows([(0, 0, 1)]).tolist()
+    [[0, 0, 1]]
+    """
+    try:
+        found = np.asarray(triples, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"found {shown(triples)} as triples, expected whole numbers: head, relation, tail") from None
+    if found.size and found.shape[1:] != (3,):
+        raise InputError(f"found triples of shape {list(found.shape)}, expected [triples, 3]: head, relation, tail")
+    return found.reshape(-1, 3)
+
+
+def ranked(numbers: np.ndarray, rank: np.ndarray, kind: str) -> np.ndarray:
+    """The ranks of numbers that stand for names of a kind, which have to be there.
+
+    >>> ranked(np.array([1, 0]), np.array([7, 3]), "entity").tolist()
+    [3, 7]
+    """
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(rank):
+        odd = numbers[(numbers < 0) | (numbers >= len(rank))][0]
+        raise InputError(f"found {kind} number {odd}, expected a place in a list of {len(rank):,}, the first being 0")
+    found: np.ndarray = rank[numbers]
+    return found
+
+
 def literal_table(literals: pa.Table | None) -> pa.Table:
     """Literals with all their columns, in their order; datatype and language are empty where a reader leaves them out.
 
     >>> literal_table(pa.table({"value": ["Rome"], "entity": [0], "attribute": [0]})).column_names
     ['entity', 'attribute', 'value', 'datatype', 'language']
     """
-    if literals is None:
+    if literals is None or not literals.column_names:
         return LITERAL_SCHEMA.empty_table()
     if literals.schema.equals(LITERAL_SCHEMA):
         return literals
     if not {"entity", "attribute", "value"} <= {*literals.column_names} <= {*LITERAL_SCHEMA.names}:
         found = ", ".join(literals.column_names)
         raise InputError(f"found literals with the columns {found}, expected {', '.join(LITERAL_SCHEMA.names)}")
+    if literals.num_rows and (empty := [each for each in literals.column_names if literals[each].null_count]):
+        raise InputError(f"found literals without {empty[0]}, expected one in each row")
     nothing = pa.repeat(pa.scalar("", pa.large_string()), literals.num_rows)
     columns = [literals[name] if name in literals.column_names else nothing for name in LITERAL_SCHEMA.names]
     return pa.table(columns, LITERAL_SCHEMA.names).cast(LITERAL_SCHEMA)

@@ -8,6 +8,8 @@ import importlib
 import inspect
 import pkgutil
 import sys
+import traceback
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -23,6 +25,12 @@ from emea.errors import PluginError, SettingsError, explained
 
 Plugin = TypeVar("Plugin")
 PACKAGE = Path(__file__).parent
+KINDS: dict[str, type] = {
+    "encoders": contracts.Encoder,
+    "rules": contracts.Rule,
+    "baselines": contracts.Baseline,
+    "formats": contracts.Format,
+}
 
 
 def plugin_settings(place: str, plugin: type[contracts.Plugin[Any]], values: dict[str, Any]) -> PluginSettings:
@@ -109,11 +117,41 @@ def _loaded(kind: str, point: EntryPoint) -> object:
     """What an entry point names; unlike module:Class, nothing in the current folder."""
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
-        package = point.dist.name if point.dist else "unknown"
-        raise SettingsError(
-            f"{kind[:-1]} '{point.name}' of the package {package} cannot be imported: {error}"
-        ) from error
+    except Exception as error:  # a module of others may fail by anything
+        why = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise SettingsError(f"{announced_as(kind, point)} cannot be imported: {why}") from error
+
+
+def announced_as(kind: str, point: EntryPoint) -> str:
+    """What messages call a plug-in of an installed package, such as rule 'same_degree' of emea-same-degree 0.1."""
+    return f"{kind[:-1]} '{point.name}' of {origin(point)}"
+
+
+def culprit(error: Exception) -> str | None:
+    """The plug-in of an installed package in whose code an error was raised, the innermost if there are several; None
+    if it was raised without one."""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        called = frame.f_code.co_varnames[: frame.f_code.co_argcount][:1]  # self or cls, in a method
+        owner = frame.f_locals.get(called[0]) if called else None
+        plugin = owner if inspect.isclass(owner) else type(owner)
+        if issubclass(plugin, contracts.Plugin | contracts.Format) and not _is_ours(frame.f_globals.get("__name__")):
+            return _called(plugin)
+    return None
+
+
+def _called(plugin: type) -> str:
+    """What messages call a plug-in: by the name under which it is announced, if it is."""
+    for kind in KINDS:
+        for point in announced(kind).values():
+            if getattr(sys.modules.get(point.module), point.attr, None) is plugin:
+                return announced_as(kind, point)
+    kind = next(kind for kind, contract in KINDS.items() if issubclass(plugin, contract))
+    return f"{kind[:-1]} '{plugin.__module__}:{plugin.__qualname__}'"
+
+
+def _is_ours(module: object) -> bool:
+    """Whether a module, by its name, is part of this package."""
+    return str(module).partition(".")[0] == "emea"
 
 
 def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> type[Plugin]:
@@ -125,19 +163,38 @@ def _checked(found: object, kind: str, name: str, contract: type[Plugin]) -> typ
         raise SettingsError(
             f"{kind[:-1]} '{name}' is incomplete; missing: {', '.join(sorted(missing))} (emea.contracts)"
         )
-    if issubclass(found, contracts.Plugin):
+    if not _is_ours(found.__module__):
         _refuse_other_parameters(found, f"{kind[:-1]} '{name}'")
+    if issubclass(found, contracts.Plugin):
         _refuse_forgotten_settings(found, f"{kind[:-1]} '{name}'")
     return found
 
 
-def _refuse_other_parameters(plugin: type[contracts.Plugin[Any]], named: str) -> None:
-    """Name a plug-in that cannot be built from a task, settings and a device."""
+def _refuse_other_parameters(plugin: type, named: str) -> None:
+    """Name a plug-in with a method that cannot be called as its contract says."""
+    for contract in (each for each in plugin.__mro__ if each.__module__ == contracts.__name__):
+        for name, stated in vars(contract).items():
+            found, of_class = inspect.getattr_static(plugin, name), isinstance(stated, classmethod)
+            if not of_class and (not inspect.isfunction(stated) or (name.startswith("_") and name != "__init__")):
+                continue
+            function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+            if not inspect.isfunction(function):
+                continue
+            parameters = [*inspect.signature(stated.__func__ if of_class else stated).parameters]
+            expected = f"{'@classmethod ' if of_class else ''}{name}({', '.join(parameters)})"
+            if not _takes(function, len(parameters) - isinstance(found, staticmethod)) or (
+                of_class and inspect.isfunction(found)
+            ):
+                raise PluginError(f"{named}: found {name}{inspect.signature(function)}, expected {expected}")
+
+
+def _takes(function: Callable[..., object], count: int) -> bool:
+    """Whether a function can be called with so many values."""
     try:
-        inspect.signature(plugin.__init__).bind(None, None, None, None)
+        inspect.signature(function).bind(*[None] * count)
     except TypeError:
-        found = inspect.signature(plugin.__init__)
-        raise PluginError(f"{named}: found __init__{found}, expected __init__(self, task, settings, device)") from None
+        return False
+    return True
 
 
 def _refuse_forgotten_settings(plugin: type[contracts.Plugin[Any]], named: str) -> None:

@@ -123,7 +123,7 @@ class CompatibilitySettings(PluginSettings):
     directions: Literal["both", "forward"] = Field(
         "both", description="measure compatibility both ways, or only from source to target, as the paper does"
     )
-    none: float = Field(0.1, ge=0, description='a pair beats "none" if its factors exceed this')
+    none: float = Field(0.1, ge=0, description='a pair beats "none" if its factors exceed this, of weaker rules less')
     sweeps: int = Field(1, ge=1, description="coordinate ascent: how often q* is refined, each time from q_Θ · q*")
     last_say: float = Field(
         0.2, ge=0, description="exponent of q* in the final beliefs; the encoder learned from it, too"

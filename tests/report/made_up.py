@@ -39,7 +39,7 @@ def write_run(folder: Path, links: Sequence[Row], *, doubt: str | None = None) -
     told = {"links": len(links), "expected precision": 0.9, "absence": None, "doubt": doubt}
     (folder / "summary.json").write_text(json.dumps(told))
     (folder / "rounds.jsonl").write_text(
-        '{"round": 0, "candidates": 900, "pseudo_labels": 40, "agreement": 0.875, '
+        '{"round": 0, "candidates": 900, "pseudo_labels": 40, "agreement": 0.875, "weights": {"paris": 4.625}, '
         '"held_out_links": 10, "held_out_right": 9}\n'
         '{"round": 1, "candidates": 950, "pseudo_labels": 44, "held_out_links": 0, "held_out_right": 0}\n'
     )

@@ -123,6 +123,8 @@ def test_known_pairs_are_measured_by(linked: Path) -> None:
 def test_rounds_tell_how_far_encoder_and_rules_agree(tmp_path: Path, result: emea.Result) -> None:
     write_report(write_run(tmp_path / "run", rows(3)), tmp_path / "report.html")
     assert "87.5 %" in text_of(tmp_path / "report.html")
+    assert "weights of rules" in text_of(tmp_path / "report.html")
+    assert "paris 4.62" in text_of(tmp_path / "report.html")
     assert result.last is not None
     assert 0 < (result.last.record()["agreement"] or 0) <= 1
 

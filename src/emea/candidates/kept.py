@@ -154,10 +154,10 @@ def _usable(embeddings: Embeddings, name: str) -> Embeddings:
     in double; anything else is refused."""
     sides: list[Tensor] = []
     for which, side in (("source", embeddings.source), ("target", embeddings.target)):
-        expected = f"for the {which} graph, expected a torch tensor of floats, [entities, dimension]"
+        expected = f"for the {which} graph, expected a torch tensor of float32, [entities, dimension]"
         if not isinstance(side, Tensor):
             raise PluginError(f"encoder '{name}' returned {shown(side)} {expected}")
-        if side.ndim != 2 or not side.is_floating_point():
+        if side.ndim != 2 or side.dtype not in {torch.float32, torch.float64, torch.bfloat16}:
             kind = str(side.dtype).removeprefix("torch.")
             raise PluginError(f"encoder '{name}' returned a tensor of {kind} and shape {list(side.shape)} {expected}")
         vectors = side.detach()

@@ -22,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 from emea import __version__
 from emea.cli import _demo, _explaining, _linking, _listing, _measuring, _reporting, _reviewing
 from emea.errors import EmeaError
+from emea.plugins import culprit
 
 SPENT = (
     "out of memory",
@@ -135,13 +136,15 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _fail_by(error: Exception) -> NoReturn:
-    """A file that cannot be used, an internal error, or one of the user's own plug-in."""
+    """A file that cannot be used, an internal error, or one of a plug-in: the user's own, or an installed package's."""
     if isinstance(error, OSError):
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
     traceback.print_exception(error)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if _is_of_the_user(Path(frame.filename)):
             _fail(f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}", 2)
+    if (named := culprit(error)) is not None:
+        _fail(f"{named}: {type(error).__name__}: {error}", 2)
     _fail("this is an internal error of emea; please report it with the lines above", 1)
 
 

@@ -35,16 +35,18 @@ def silent(text: str) -> None:
 
 @contextmanager
 def noting(tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell about input that is skipped, in place of Python's way to show warnings."""
+    """Tell about input that is skipped, once, in place of Python's way to show warnings."""
+    told: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("always", InputWarning)
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, InputWarning):
-                tell(str(message))
-            else:
+            if not issubclass(category, InputWarning):
                 usual(message, category, *where, **more)
+            elif (text := str(message)) not in told:
+                told.add(text)
+                tell(text)
 
         warnings.showwarning = cast(Any, show)
         yield

@@ -26,7 +26,8 @@ from emea.cli._options import (
 from emea.cli._reading import ReadingOptions
 from emea.cli._resuming import interrupted, refuse_finished, refuse_overwriting
 from emea.engine import require
-from emea.errors import InputError, SettingsError
+from emea.errors import EmeaError, InputError, PluginError, SettingsError
+from emea.runs.folder import RECORDS, take_away
 from emea.runs.inputs import Inputs
 from emea.runs.workplace import Workplace, workplace
 from emea.settings import EMEA, Settings
@@ -213,6 +214,7 @@ def _run(
     from emea.cli._progress import progress
     from emea.runs.run import run
 
+    new = not any((job.place.folder / name).exists() for name in RECORDS)
     try:
         with progress(chosen, shown=job.talks) as observers:
             return run(
@@ -229,3 +231,14 @@ def _run(
         if chosen.method == EMEA:
             say(f"interrupted; continue with: emea align --resume --out {job.place.name}")
         raise typer.Exit(130) from None
+    except Exception as error:
+        if new and _would_fail_again(error):
+            take_away(job.place.folder)
+            job.place.put()
+        raise
+
+
+def _would_fail_again(error: Exception) -> bool:
+    """Whether a run that is resumed would end likewise: by a plug-in or a mistake of ours, not for lack of room or of
+    others."""
+    return isinstance(error, PluginError) or not isinstance(error, EmeaError | OSError | MemoryError)

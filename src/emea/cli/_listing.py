@@ -35,12 +35,13 @@ def convert(  # noqa: PLR0917 - one parameter for each option
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip statements that cannot be read.")] = False,
 ) -> None:
     """Convert a graph, or pairs, to another format."""
-    from emea.cli._console import out
+    from emea.cli._console import noting, out, warn
     from emea.contracts import Reading
     from emea.formats import convert as write_converted
 
     reading = Reading(graph=graph, id_column=id_column, table=table, context=context, query=query, lenient=lenient)
-    summary = write_converted(source, target, kind=kind, reading=reading)
+    with noting(warn):
+        summary = write_converted(source, target, kind=kind, reading=reading)
     out.print(summary, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -156,24 +157,37 @@ def _list(kind: str, name: str | None) -> None:
         return
     table = Table(box=None, show_header=False, padding=(0, 2))
     for each in plugins.names(kind):
-        table.add_row(each, escape(plugins.summary(kind, each) + _unusable(kind, each)))
+        table.add_row(each, escape(_about(kind, each)))
     out.print(table)
     for point in plugins.unheard(kind):
         told = f"'{point.name}' of {plugins.origin(point)} is left out: the name means another {kind[:-1]}"
         out.print(told, markup=False, highlight=False, soft_wrap=True)
-    if kind != "formats":
+    if kind == "formats" and plugins.announced(kind):
+        _tell_overruled()
+    elif kind != "formats":
         out.print(f"settings: emea {kind} NAME", highlight=False)
 
 
-def _unusable(kind: str, name: str) -> str:
-    """Why what a package announces cannot be used; nothing of what can."""
+def _about(kind: str, name: str) -> str:
+    """One line about a plug-in; of what a package announces also whose it is, and why it cannot be used."""
+    told = plugins.summary(kind, name)
     if name not in plugins.announced(kind):
-        return ""
-    from emea import contracts
-
-    contract = {"encoders": contracts.Encoder, "rules": contracts.Rule, "baselines": contracts.Baseline}
+        return told
     try:
-        plugins.find(kind, name, contract.get(kind, contracts.Format))
+        plugin: type = plugins.find(kind, name, plugins.KINDS[kind])
     except Exception as error:  # noqa: BLE001 - a module of others may fail by anything
-        return f", cannot be used: {str(error) or type(error).__name__}"
-    return ""
+        return f"{told}, cannot be used: {str(error) or type(error).__name__}"
+    about = (plugin.__doc__ or "").strip().partition("\n")[0]
+    return f"{about} ({told})" if about else told
+
+
+def _tell_overruled() -> None:
+    """Which suffixes of announced formats have no effect."""
+    from emea.cli._console import noting, out, silent
+    from emea.formats._lookup import overruled
+
+    with noting(silent):  # of what cannot be used, the table says why
+        found = overruled()
+    for name, key, taken in found:
+        whose = plugins.announced_as("formats", plugins.announced("formats")[name])
+        out.print(f"'{key}' of {whose} is left out: it means {taken}", markup=False, highlight=False, soft_wrap=True)

@@ -229,7 +229,7 @@ def chosen_inputs(graphs: GraphOptions, reading: ReadingOptions, output: OutputO
     given |= {"reasons": output.reasons or None}
     given = {name: value for name, value in given.items() if value is not None}
     inputs = Inputs(**given) if config is None else Inputs.parse(read_config(config, "run"), config).over(given)
-    inputs.check()
+    inputs.check(split_given=graphs.split is not None)
     return inputs.absolute()
 
 

@@ -25,7 +25,7 @@ from emea.errors import InputError, PluginError, SettingsError, shown
 from emea.formats._addresses import STORES, Address, check_no_address, unknown_scheme
 from emea.formats._addresses import without_password as without_password  # also for runs
 from emea.formats._decided import decided_in, read_database, tell_uncounted
-from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, suffix
+from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, read_by, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
 from emea.formats._lookup import every_format, first_with, graph_format, pair_format
@@ -62,7 +62,8 @@ def read_graph(place: str | Path, reading: Reading = PLAIN) -> Graph:
         found = source.fetch_graph(str(place), reading)
     else:
         try:
-            found = source.read_graph(Path(place), reading)
+            with read_by(source, shown):
+                found = source.read_graph(Path(place), reading)
         except TornError as error:
             hint = "; --lenient reads what comes before" if "lenient" in source.choices and not reading.lenient else ""
             raise InputError(f"{error}{hint}") from error

@@ -78,6 +78,21 @@ class TornError(InputError):
     """A compressed file that breaks off, or is damaged; what comes before could be read."""
 
 
+@contextmanager
+def read_by(reader: object, place: object) -> Iterator[None]:
+    """For a reader that takes text for UTF-8 without looking: what is not is refused in our words. What a reader of
+    another package gives us that we refuse is told with its place."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        found = f"found byte 0x{error.object[error.start]:02x} at {error.start:,}"
+        raise InputError(f"{place}: {found}, expected text in {error.encoding.upper()}; save it so") from error
+    except InputError as error:
+        if type(reader).__module__.startswith("emea.") or str(place) in str(error):
+            raise
+        raise InputError(f"{place}, read by {type(reader).__name__}: {error}") from error
+
+
 class _Unpacked(io.RawIOBase):
     """The decompressed bytes of a gzip file; an error if they expand too far. Where it is damaged, it ends, if `torn`
     is there to be told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -9,18 +10,54 @@ from typing import TypeVar
 import pyarrow as pa
 
 from emea import plugins
-from emea.contracts import Format, GraphReader, GraphWriter, PairReader, PairWriter
-from emea.errors import InputError
-from emea.formats._files import suffix
+from emea.contracts import Format, GraphReader, GraphServer, GraphWriter, PairReader, PairWriter
+from emea.errors import EmeaError, InputError, InputWarning
+from emea.formats._files import read_by, suffix
 
 FormatT = TypeVar("FormatT", bound=Format)
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
+KEYS: dict[type[Format], str] = {
+    GraphReader: "suffixes",
+    GraphWriter: "suffixes",
+    GraphServer: "schemes",
+    PairReader: "pair_suffixes",
+    PairWriter: "pair_suffixes",
+}
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 
 
 def every_format() -> Iterator[Format]:
     """The formats, built-in ones first: those of other packages are not loaded before they are needed."""
-    return (plugins.find("formats", name, Format)() for name in plugins.names("formats"))
+    return (found for _, found in _named())
+
+
+def _named() -> Iterator[tuple[str, Format]]:
+    """The formats with their names. One of another package that cannot be used is left out, with a warning: a file of
+    another format does not need it."""
+    for name in plugins.names("formats"):
+        try:
+            found = plugins.find("formats", name, Format)()
+        except Exception as error:
+            if name in plugins.built_in("formats"):
+                raise
+            whose = plugins.origin(plugins.announced("formats")[name])
+            why = str(error) if isinstance(error, EmeaError) else f"'{name}': {type(error).__name__}: {error}"
+            warnings.warn(f"a format of {whose} is left out: {why}", InputWarning, stacklevel=3)
+            continue
+        yield name, found
+
+
+def overruled() -> list[tuple[str, str, str]]:
+    """What announced formats would read or write, but others do: name, suffix or scheme, and who has it."""
+    return [*dict.fromkeys(each for contract in KEYS for each in _overruled(contract))]
+
+
+def _overruled(contract: type[Format]) -> Iterator[tuple[str, str, str]]:
+    taken: dict[str, str] = {}
+    for name, each in _named():
+        for key in getattr(each, KEYS[contract]) if isinstance(each, contract) else ():
+            if taken.setdefault(key, name) != name and name in plugins.announced("formats"):
+                yield name, key, taken[key]
 
 
 def first_with(
@@ -58,4 +95,6 @@ def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[
 
 def read_pair_names(path: Path) -> pa.Table:
     """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
-    return pair_format(path, PairReader).read_pairs(path)
+    reader = pair_format(path, PairReader)
+    with read_by(reader, path):
+        return reader.read_pairs(path)

@@ -26,7 +26,7 @@ class Factors:
     entity: Tensor  # [pairs] on this side
     entities: int  # of this side's graph
     values: Tensor  # [pairs, rules]: Σ of g over the factors that contain e with y_e = e', minus that with y_e = none
-    none: float  # what the factors of a pair must exceed to beat "none"
+    none: Tensor | float  # what the factors of a pair must exceed to beat "none", [rules] if they differ
     slack: float = 0.0  # logit of "none"; LOWEST if it is not an answer
     ratios: Tensor | float = 0.0  # [pairs]: log-likelihood ratios from rules without a weight
 
@@ -50,6 +50,18 @@ class Factors:
         """p_Φ(y_e = none | Markov blanket), [sources]."""
         total = segment_logsumexp(self.logits(weights), self.entity, self.entities, self.slack)
         return torch.exp((self.slack - total).clamp(max=0.0)) * float(self.slack > LOWEST)
+
+
+def bars(values: Tensor, none: float) -> Tensor:
+    """What each rule's factors must exceed to beat "none", [rules]: `none` for the rule that supports the pairs most,
+    less for others as they support them less, support beyond `none` not counted.
+
+    With the whole bar, the weight of a rule that hardly says anything would be a free bias towards "none". A rule alone
+    has the whole bar whatever it says; rules that support nothing share one.
+    """
+    support = values.clamp(min=0.0, max=none).sum(0)
+    most = max(support.tolist(), default=0.0)
+    return none * (support / most if most > 0 else torch.ones_like(support) / max(1, len(support)))
 
 
 def learn_weights(sides: list[tuple[Factors, Tensor]], ridge: float = 1.0) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from emea.candidates.search import search_among
 from emea.contracts import Encoder, Progress, Report
 from emea.data import Candidates, Counterparts, Links
 from emea.engine import LOCAL, Distributed, Engine
-from emea.errors import PluginError
+from emea.errors import PluginError, shown
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
 from emea.method.compatibility import combine, learn_weights, refine, widen
@@ -166,7 +165,6 @@ class _Loop:
         self.unmatched = given.unmatched.to(self.device)
         self.linkable = self.graphs.source.linkable.to(self.device), self.graphs.target.linkable.to(self.device)
         plugin = plugins.find("encoders", settings.em.encoder, Encoder)
-        _refuse_old_contract(plugin, settings.em.encoder)
         self.rules = Rulebook(self.graphs, settings, self.device)
         self.encoder = plugin(self.graphs, settings.encoder_settings(), self.training)
         for each in (self.encoder, *self.rules.forward.values(), *self.rules.backward.values()):
@@ -254,21 +252,20 @@ class _Loop:
             fold=self.folds.after(lesson.fold, settled=settled, remembers=self.encoder.remembers),
             trials=torch.cat([state.trials, _trials(verdict.agreed, lesson, state.done, self.competition)]),
             random=self.generator.get_state(),
-            encoder=self.encoder.state(),
+            encoder=_stated(self.encoder, self.settings.em.encoder),
             scouts=state.scouts,
             scouted=state.scouted,
         )
         return after, lesson.closing or (settled and not len(lesson.hidden))
 
 
-def _refuse_old_contract(plugin: type[Encoder[Any]], name: str) -> None:
-    """Name an encoder whose `fit` cannot be called, such as one written for version 0.1.0."""
-    try:
-        inspect.signature(plugin.fit).bind(None, None, None, None)
-    except TypeError:
-        found = inspect.signature(plugin.fit)
-        expected = "fit(self, pairs, generator, report)"
-        raise PluginError(f"encoder '{name}': found fit{found}, expected {expected}") from None
+def _stated(encoder: Encoder[Any], name: str) -> dict[str, Tensor]:
+    """What an encoder continues from, as a checkpoint can keep it."""
+    state = encoder.state()
+    for each in state.values() if isinstance(state, dict) else [state]:
+        if not isinstance(each, Tensor):
+            raise PluginError(f"encoder '{name}': state() has {shown(each)}, expected a dict of torch tensors by name")
+    return state
 
 
 def _reporter(watch: Watch | None, before: State, encoder: Encoder[Any]) -> Report:

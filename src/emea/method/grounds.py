@@ -134,4 +134,5 @@ def logits_by_rule(
 
 def logit_of_none(side: Factors, weights: Iterable[float]) -> float:
     """The rules' logit of "none", where a pair has the sum of what the rules say; LOWEST if it is not an answer."""
-    return LOWEST if side.slack <= LOWEST else side.none * sum(weights) + side.slack
+    weight = side.values.new_tensor([*weights])
+    return LOWEST if side.slack <= LOWEST else float((side.none * weight).sum()) + side.slack

@@ -16,9 +16,11 @@ from emea.data import Candidates, Counterparts, Embeddings, Links, Task
 from emea.errors import PluginError
 from emea.kernels.joins import lookup
 from emea.kernels.segments import LOWEST, segment_best, segment_max
-from emea.method.compatibility import NONE, UNDECIDED, Factors
+from emea.method.compatibility import NONE, UNDECIDED, Factors, bars
 from emea.method.competition import Competition
 from emea.settings import Settings
+
+LARGEST = 1e9  # of what a rule says: squares and sums of more would not be exact
 
 
 class Said(NamedTuple):
@@ -102,7 +104,8 @@ class Rulebook:
         nothing = beliefs.forward.new_zeros(len(beliefs.forward), 0).double()
         learned = [said[name] for name, rule in self.forward.items() if rule.learned_weight]
         ratios = sum(said[name].sum(1) for name, rule in self.forward.items() if not rule.learned_weight)
-        return Factors(pairs.source, pairs.sources, torch.cat([nothing, *learned], 1), none, slack, ratios)
+        values = torch.cat([nothing, *learned], 1)
+        return Factors(pairs.source, pairs.sources, values, bars(values, none), slack, ratios)
 
 
 def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) -> Tensor:
@@ -120,6 +123,8 @@ def _checked(name: str, rule: Rule[Any], values: Tensor, beliefs: Counterparts) 
         raise PluginError(f"rule '{name}' returned a tensor of shape {found}, expected {expected}")
     if odd := int((~torch.isfinite(values)).sum()):
         raise PluginError(f"rule '{name}' returned {odd:,} numbers that are not finite, expected {expected}")
+    if large := int((values.abs() > LARGEST).sum()):
+        raise PluginError(f"rule '{name}' returned {large:,} numbers beyond ±{LARGEST:,.0f}, expected {expected}")
     return values
 
 

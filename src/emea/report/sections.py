@@ -133,6 +133,7 @@ def rounds(run: FinishedRun) -> Element:
         rows.append(
             (
                 f"scout {record['scout']}, {record['round']}" if record.get("scout") else f"{record['round']}",
+                ", ".join(f"{name} {weight:.2f}" for name, weight in record.get("weights", {}).items()) or "–",
                 "–" if labelled is None else f"{labelled:,}",
                 f"{record['candidates']:,}" if "candidates" in record else "–",
                 "–" if agreement is None else _percent(agreement),
@@ -140,8 +141,9 @@ def rounds(run: FinishedRun) -> Element:
                 f"{record['seconds']:.1f} s" if "seconds" in record else "–",
             )
         )
-    head = ("round", "pairs labelled", "candidate pairs", "encoder and rules agree", "held-out links right", "time")
-    return section("rounds", "Rounds", table(head, rows, "What each round found", numbers=5))
+    counted = ("pairs labelled", "candidate pairs", "encoder and rules agree", "held-out links right", "time")
+    head = ("round", "weights of rules", *counted)
+    return section("rounds", "Rounds", table(head, rows, "What each round found", numbers=len(counted)))
 
 
 def confidence(run: FinishedRun, measures: dict[str, Any] | None) -> Element:

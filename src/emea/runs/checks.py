@@ -62,20 +62,27 @@ def _settings_warnings(task: Task, settings: Settings) -> Iterator[str]:
 
 
 def _idle_settings(settings: Settings) -> Iterator[str]:
-    """Settings of plug-ins that are not in use, except those of a preset: someone expects them to matter."""
+    """Settings of plug-ins that are not in use, except those of a preset or as they are anyway, as in the settings of a
+    run: someone expects them to matter."""
     of_method = {
         "encoders": (settings.em.encoder, *[of_scouts(settings).em.encoder][: settings.em.scouts]),
         "rules": settings.rule_names,
     }
     for kind in ("encoders", "rules", "baselines"):
         in_use = of_method.get(kind, (EMEA,)) if settings.method == EMEA else (settings.method,)
-        presets = [preset.get(kind, {}) for preset in PRESETS.values()]
-        for name, values in getattr(settings, kind).items():
+        for name in getattr(settings, kind):
             idle = name not in in_use or (settings.method != EMEA and kind != "baselines")
-            if idle and values not in [preset.get(name) for preset in presets]:
+            if idle and not _usual(settings, kind, name):
                 used = " and ".join(f"'{each}'" for each in in_use) or f"no {kind[:-1]}"
                 verb = "are" if len(in_use) > 1 else "is"
                 yield f"settings of the {kind[:-1]} '{name}' have no effect: {used} {verb} in use"
+
+
+def _usual(settings: Settings, kind: str, name: str) -> bool:
+    """Whether a plug-in's settings are its defaults, or those of a preset."""
+    presets = [preset.get(kind, {}).get(name, {}) for preset in PRESETS.values()]
+    usual = [settings.model_copy(update={kind: {name: values}}).plugin_settings(kind, name) for values in presets]
+    return settings.plugin_settings(kind, name) in usual
 
 
 def _graph_warnings(task: Task, settings: Settings) -> Iterator[str]:

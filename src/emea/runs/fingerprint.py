@@ -17,6 +17,7 @@ FOLDERS = ("kernels", "candidates", "encoders", "rules", "method", "baselines", 
 FILES = (
     "data.py",
     "contracts.py",
+    "reading.py",
     "evidence/prepared.py",
     "evidence/unnamed.py",
     "formats/_choice.py",

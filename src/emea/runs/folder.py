@@ -106,6 +106,15 @@ def clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def take_away(folder: Path) -> None:
+    """Take away what a run has written before its first round ended: there is nothing to go on from."""
+    if (folder / "rounds.jsonl").exists() or (folder / CHECKPOINT).exists():
+        return
+    clear(folder)
+    for name in KEPT:
+        (folder / name).unlink(missing_ok=True)
+
+
 def check_run(folder: Path) -> None:
     """Refuse what is not the folder of a run."""
     if not (folder / "settings.toml").exists():

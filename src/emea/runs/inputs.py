@@ -72,7 +72,8 @@ class Inputs(BaseModel):
         written = {"top_k", "with_seeds", "reasons", "formats"}
         kept = self.model_dump(include=written) if other_graphs else self.model_dump()
         if {"seeds", "ratio", "fold"} & set(given):
-            kept = {name: value for name, value in kept.items() if name not in {"seeds", "ratio", "fold"}}
+            chosen_by = {"seeds", "ratio", "fold", *(["split"] if "ratio" not in given else [])}
+            kept = {name: value for name, value in kept.items() if name not in chosen_by}
         if {"decisions"} <= kept.keys() & given.keys():
             given = given | {"decisions": _each_once([*kept["decisions"], *given["decisions"]])}
         return Inputs(**{**kept, **given})
@@ -84,10 +85,15 @@ class Inputs(BaseModel):
         changed |= {name: getattr(self, name).absolute() for name in ("source_reading", "target_reading")}
         return self.model_copy(update=changed | {"decisions": tuple(path.resolve() for path in self.decisions)})
 
-    def check(self) -> None:
-        """Refuse what cannot be read or written, before anything else is loaded."""
+    def check(self, *, split_given: bool = False) -> None:
+        """Refuse what cannot be read or written, or says nothing, before anything else is loaded."""
         check_formats(self.formats)
+        if split_given and self.ratio is None and self.example is None:
+            raise SettingsError(
+                f"found --split {self.split} without --ratio, expected both: it numbers random draws of seeds"
+            )
         if self.example is not None:
+            self._check_example()
             return
         if self.data is not None and self.source is not None:
             raise SettingsError("found both --data and graph files, expected one of them")
@@ -101,6 +107,15 @@ class Inputs(BaseModel):
                 raise InputError(f"{path} does not exist; expected a {'folder' if path == self.data else 'file'}")
         if isinstance(self.source, Path) and isinstance(self.target, Path) and self.source.samefile(self.target):
             raise InputError(f"{self.source} was given as source and as target, expected two graphs")
+
+    def _check_example(self) -> None:
+        """Refuse seeds for an example, which brings its own."""
+        for name in ("seeds", "ratio", "fold"):
+            if (found := getattr(self, name)) is not None:
+                raise SettingsError(
+                    f"found --{name} {found} for the example '{self.example}', expected none: it draws its own seeds, "
+                    "others with --split N"
+                )
 
     def read(self, cardinality: str = ONE_TO_ONE) -> tuple[Task, Reference | None, str | None]:
         """The task, its sealed links if they are known, and one line on which layout a folder was found to have. Known
@@ -128,7 +143,7 @@ class Inputs(BaseModel):
         reference: Reference | None = None
         detected: str | None = None
         if self.example is not None:
-            task, reference = read_example(self.example)
+            task, reference = read_example(self.example, seed=self.split)
         elif self.data is not None:
             task, reference, layout = read_task(self.data, Choice(self.ratio, self.split, self.fold, self.seeds))
             detected = f"{self.data.name}: {layout}"

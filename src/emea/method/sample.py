@@ -133,21 +133,18 @@ def consider(
 def compare(first: Description, second: Description, asked: Asked, competition: Competition) -> Sample:
     """Compare the pairs, pairs at random, and pairs within each graph."""
     draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
-    links, comparison = pairs[asked.start], Comparison(first, second)
+    sides, links, comparison = (first, second), pairs[asked.start], Comparison(first, second)
     fields = comparison.fields(links, draw)
 
     def again(linked: np.ndarray) -> Sample | None:
         if linked.sum() < FEWEST or comparison.fields(pairs[linked], np.random.default_rng(0)).equals(fields):
             return None
-        return compare(first, second, replace(asked, start=linked), competition)
+        return compare(*sides, replace(asked, start=linked), competition)
 
     named = first.naming_kinds, second.naming_kinds
     if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
         first, second = first.without_kinds(), second.without_kinds()
-    own = [np.flatnonzero(side.linkable) for side in (first, second)]
-    drawn = RANDOM_PAIRS if all(map(len, own)) else 0
-    at_random = np.stack([draw.choice(side, drawn) if drawn else side[:0] for side in own], 1)
-    at_random = at_random[~np.isin(keys_of(at_random, width), keys_of(pairs, width))]
+    at_random = _at_random(first, second, keys_of(pairs, width), draw)
     levels, frequent, _ = comparison.levels(pairs, fields)
     within = _joint(
         [
@@ -182,6 +179,14 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
         competition=competition,
         again=again,
     )
+
+
+def _at_random(first: Description, second: Description, known: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Pairs at random but those with known keys, [pairs, 2]."""
+    own = [np.flatnonzero(side.linkable) for side in (first, second)]
+    drawn = RANDOM_PAIRS if all(map(len, own)) else 0
+    pairs = np.stack([draw.choice(side, drawn) if drawn else side[:0] for side in own], 1)
+    return pairs[~np.isin(keys_of(pairs, len(second.linkable)), known)]
 
 
 def keys_of(pairs: np.ndarray, width: int) -> np.ndarray:

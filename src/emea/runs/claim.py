@@ -117,6 +117,8 @@ def _machine() -> str:
     """What only processes that see each other have in common: this start of the machine, and the container. Nothing
     where the system does not tell."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + str(Path("/proc/self/ns/pid").readlink())
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() + str(
+            Path("/proc/self/ns/pid").readlink()
+        )
     except OSError:
         return ""

@@ -34,6 +34,8 @@ def test_a_column_of_numbers_with_words(values: tuple[str, ...], expected: list[
     "values",
     [
         tuple(f"{number} {street} Street" for number, street in enumerate("abcdefghijklmnop", 1)),  # names
+        ("180 Birch Road", "139 Cedar Road", "169 Birch Road", "12 Cedar Road"),
+        ("653 183462", "801 240789", "775 924423"),  # telephones
         ("W10000", "W10007", "W10014"),  # numbers of things
         ("iPhone 12", "Galaxy 9", "iPhone 13"),
         ("12 Angry Men", "Seven", "The 39 Steps", "Alien"),

@@ -15,7 +15,9 @@ LIKE = r"^[^\d]{0,12}\d[\d.,'’\x{a0}\x{202f} ]{0,15}[^\d]{0,24}$"  # for Arrow
 PARTS = re.compile(r"^(\D*?)([+-]?)(\d[\d.,'’\u00a0\u202f ]*?)([.]?\D*)$")
 AROUND = " \t\u00a0\u202f.,:;?()[]{}<>~≈©℗*†\"'“”„/-"  # says nothing
 BEFORE = {"", "c", "ca", "circa", "cop", "about", "approx", "um", "vol", "bd", "band", "no", "nr", "№"}
-AFTER = re.compile(r"^(?:[^\W\d_]{1,10}|%|°)(?:[\s./]+[^\W\d_]{1,10})?$")
+AFTER = re.compile(
+    r"^(?:(?:%|°|st|nd|rd|th)\s*)?(?:[^\W\d_]{1,10})?$"
+)  # one word, besides an ending: two may be a street
 LEADING = re.compile(r"^0\d|\d{8}")  # of numbers that name something
 NEARLY_ALL = 0.95  # share of an attribute's values that are such numbers
 FEWEST = 3  # values with words
@@ -55,7 +57,7 @@ class Quantity:
         if match is None or LEADING.search(match[3]):
             return None
         before, after = (words.strip(AROUND).casefold() for words in match.group(1, 4))
-        if before not in BEFORE or not (after == "" or AFTER.match(after)):
+        if before not in BEFORE or not AFTER.match(after):
             return None
         return cls(match[2], match[3], f"{before} {after}".strip())
 
@@ -76,7 +78,7 @@ def read_quantities(graph: Graph) -> dict[int, dict[str, Quantity]]:
         times = dict(zip(texts.field("values").to_pylist(), texts.field("counts").to_pylist(), strict=True))
         read = {text: quantity for text in times if (quantity := Quantity.parse(text))}
         words = {quantity.words for quantity in read.values()}
-        plain = sum(times[text] for text in read if text.strip().isdigit())
+        plain = sum(times[text] for text, quantity in read.items() if text.strip() == quantity.sign + quantity.digits)
         known = sum(times[text] for text in read)
         if known >= NEARLY_ALL * count[number] and known - plain >= FEWEST and len(words) <= MOST_WORDS:
             found[number] = read

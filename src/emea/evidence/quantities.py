@@ -48,7 +48,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Quantity | None:
-        """The only number of a text, if there are just marks and a word or two around it.
+        """The only number of a text, if there are just marks and a word around it.
 
         >>> Quantity.parse("[c1976]").words, Quantity.parse("0,75 l").digits, Quantity.parse("12 Main Street North")
         ('c', '0,75', None)

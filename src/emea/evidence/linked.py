@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from emea.data import Graph, Task
+from emea.evidence.descriptions import TYPE
 from emea.kernels.ranges import spread
 
 NAMING = re.compile(r"(?i)(name|label|title)[^/#]*$")  # attributes that hold names
-TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"  # classes tell kinds
 MOST_NAMES = 8  # of one thing
 
 

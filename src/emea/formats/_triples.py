@@ -39,7 +39,8 @@ def are_triples(columns: Iterable[str], reading: Reading) -> bool:
 def usual_names(columns: Iterable[str], aliases: Mapping[str, str]) -> list[str]:
     """The names of columns in lower case, with the usual one in place of an alias, unless that is there itself."""
     found = [name.strip().lower() for name in columns]
-    return [name if aliases.get(name) in found else aliases.get(name, name) for name in found]
+    there = {*found}
+    return [name if aliases.get(name) in there else aliases.get(name, name) for name in found]
 
 
 def triples_table(table: pa.Table, place: str | Path) -> Graph:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+START = 0.8  # probability of the pairs that are linked at the start; links that became surer are trusted
+STAYED = 3.0  # pairs, passed on and arrived: those that were seen outweigh them
+
 
 class Coincidences:
     """Pairs within a graph (i, j) as the unmatched pairs between the graphs that they stand for.
 
     If j is linked to b, (i, b) is such a pair, and says better than (i, j) how alike different entities of both graphs
-    are: within a graph entities may share its own wording. So the pair (i, j) passes on its weight as far as j is
-    linked. And of k entities that are alike, k(k − 1) / 2 pairs are, but each of them has one counterpart at most: a
-    pair counts the less, the more pairs of its entities are at least as good.
+    are: within a graph entities may share its own wording. So the pair (i, j) passes on its weight, unless neither is
+    linked. What is left counts as far as pairs that were passed on are as much alike between the graphs, too: a family
+    of similar things may be in one graph only. And of k entities that are alike, k(k − 1) / 2 pairs are, but each of
+    them has one counterpart at most: a pair counts the less, the more pairs of its entities are at least as good.
     """
 
     def __init__(
@@ -36,16 +40,30 @@ class Coincidences:
         for end in self.ends.T:
             best[end[order]] = order
         sure = np.where(best >= 0, probability[best], 0.0) if len(probability) else np.zeros(len(best))
-        own, between, rest = weight.copy(), np.zeros(len(score)), 0.0
-        for one, other in (self.within.T, self.within.T[::-1]):
-            passed = 0.5 * weight * sure[other]
-            row = self._beside(one, other, best)
-            between += np.bincount(row[row >= 0], passed[row >= 0], len(score))
-            rest += float(passed[row < 0].sum())
-            own -= passed
+        rows = [self._beside(one, other, best) for one, other in self._both()]
+        passed, between, rest = self._passed(weight, sure, rows, len(score))
+        trusted, arrived, _ = self._passed(weight, ((sure - START) / (1 - START)).clip(min=0.0), rows, len(score))
         given = np.flatnonzero(between)
         between[given] /= crowded(self.rivals[given], score[given])
-        return [own / crowded(self.within, each) for each in within], between, rest
+        left = [_stay(each, trusted, score, arrived) / crowded(self.within, each) for each in within]
+        return [(weight - passed) * share for share in left], between, rest
+
+    def _both(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs within a graph in both directions."""
+        return self.within.T, self.within.T[::-1]
+
+    def _passed(
+        self, weight: np.ndarray, sure: np.ndarray, rows: list[np.ndarray], count: int
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """What each pair within a graph passes on if entities are linked this surely, what arrives at each pair between
+        the graphs, and at those that are not listed; of a pair whose entities both are linked either takes half."""
+        passed, arrived, rest = np.zeros(len(weight)), np.zeros(count), 0.0
+        for (one, other), row in zip(self._both(), rows, strict=True):
+            share = weight * sure[other] * (1 - 0.5 * sure[one])
+            arrived += np.bincount(row[row >= 0], share[row >= 0], count)
+            rest += float(share[row < 0].sum())
+            passed += share
+        return passed, arrived, rest
 
     def _beside(self, one: np.ndarray, other: np.ndarray, best: np.ndarray) -> np.ndarray:
         """The row of the pair of each entity with what the other one of its graph is linked to, −1 if there is none."""
@@ -58,6 +76,20 @@ class Coincidences:
         place = np.searchsorted(self.keys, key).clip(max=len(self.keys) - 1)
         found: np.ndarray = np.where((linked >= 0) & (self.keys[place] == key), place, -1)
         return found
+
+
+def _stay(place: np.ndarray, passed: np.ndarray, score: np.ndarray, arrived: np.ndarray) -> np.ndarray:
+    """Of the weight of pairs with such scores that passed on, the share that arrived at pairs with such a score or a
+    better one, [within]: 1 where nothing speaks for a pair."""
+    share = (_above(place, score, arrived) + STAYED) / (_above(place, place, passed) + STAYED)
+    return np.where(place > 0, share.clip(max=1.0), 1.0)
+
+
+def _above(least: np.ndarray, score: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The weight of all that have at least such scores."""
+    order = np.argsort(score)
+    above = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
+    return np.asarray(above[np.searchsorted(score[order], least)])
 
 
 def crowded(ends: np.ndarray, score: np.ndarray) -> np.ndarray:

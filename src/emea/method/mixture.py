@@ -16,7 +16,7 @@ from scipy.special import logit
 from emea.evidence.comparison import LEVELS, UNKNOWN
 from emea.evidence.places import KILOMETRES
 from emea.method.chance import by_chance, density_ratio, raised, would_link
-from emea.method.coincidences import Coincidences, crowded
+from emea.method.coincidences import START, Coincidences, crowded
 from emea.method.competition import competing, things
 from emea.method.grounds import ALIKE, Steps
 from emea.method.profiles import Profiles, Rivals, by_level, falling
@@ -27,7 +27,6 @@ ITERATIONS = 20  # at most
 SETTLED = 1e-3  # probabilities that move by less have settled
 EVERY = 3  # iterations after which support by neighbours is counted anew
 DAMPING = 0.3
-START = 0.8  # probability of the pairs that are linked at the start
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
 SEEN = 0.1  # weight of the loop's belief where a single field speaks
 SMOOTHING = 50.0  # pairs for which the levels of a kind of entity are those of all kinds

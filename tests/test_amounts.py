@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import emea
 from emea.evidence.amounts import read_amounts
 from emea.evidence.values import read_values
 from emea.settings import EvidenceSettings
@@ -77,3 +78,11 @@ def test_words_for_nothing_are_no_values_where_several_have_them(times: int, lef
     brands = (*("N/A", "unknown", "n/a")[:times], "Bosch")
     values = read_values(graph(brand=brands, name=("Nan", "Bob")), EvidenceSettings(kind="all"))
     assert np.bincount(values.attribute).tolist() == [left, 2]
+    assert values.holders.all(), "every form is somebody's"
+
+
+def test_what_is_nothing_in_one_table_may_be_a_name_in_the_other() -> None:
+    towns = [f"{begin}{end}" for begin in ("Ash", "Bur", "Cal", "Dun", "El", "Fen") for end in ("ford", "ham", "ton")]
+    first = pd.DataFrame({"town": towns, "region": ["null"] * 6 + ["North"] * 12})
+    second = pd.DataFrame({"town": [*towns[4:], "Null"], "county": [f"{town}shire" for town in [*towns[4:], "Null"]]})
+    assert len(emea.align(emea.read(first, second)).to_pandas()) == 14

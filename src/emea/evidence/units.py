@@ -96,8 +96,6 @@ def _multiplied(values: Values, attribute: int, ratio: float, like: str) -> Valu
             texts.append(form[2:])
             product = normal_form(f"{float(form[2:]) * ratio:.9g}") or form
             value[row] = place.setdefault(product, len(place))
-    used, value = np.unique(value, return_inverse=True)
-    forms, name = [*place], values.attributes[attribute].as_py()
+    name = values.attributes[attribute].as_py()
     said = f"numbers of '{name}' compared with '{like}' after multiplying them by {ratio:.4g}"
-    kept = Forms(forms[number] for number in used.tolist())
-    return replace(values, value=value.ravel(), forms=kept, odd={**values.odd, said: texts})
+    return replace(values, value=value, forms=Forms(place), odd={**values.odd, said: texts}).packed()

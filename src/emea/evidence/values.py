@@ -94,6 +94,11 @@ class Values:
         """Some of the values, given by number, or whether each is one of them."""
         return replace(self, entity=self.entity[rows], attribute=self.attribute[rows], value=self.value[rows])
 
+    def packed(self) -> Values:
+        """The same without forms that no entity has."""
+        held, value = np.unique(self.value, return_inverse=True)
+        return replace(self, value=value.ravel(), forms=Forms(self.forms[number] for number in held.tolist()))
+
     def faults(self, side: str) -> Iterator[str]:
         """One sentence for each kind of value that is not what it claims to be."""
         for fault, values in self.odd.items():
@@ -140,8 +145,9 @@ def read_values(
             found.append((entity, len(attributes), place.setdefault(IRI_FORM + name, len(place))))
         attributes = pa.concat_arrays([attributes, pa.array([IRI], attributes.type)])
     numbers = np.array(found, dtype=np.int64).reshape(-1, 3)
-    numbers = numbers[~_stands_for_nothing(numbers, place)]
-    return Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
+    values = Values(numbers[:, 0], numbers[:, 1], numbers[:, 2], Forms(place), attributes, odd)
+    empty = _stands_for_nothing(numbers, place)
+    return values[~empty].packed() if empty.any() else values
 
 
 def _stands_for_nothing(rows: np.ndarray, place: Mapping[str, int]) -> np.ndarray:

@@ -39,9 +39,7 @@ def translated(first: Values, second: Values, seeds: Links, kinds: tuple[int, in
             names = second.attributes[attribute].as_py(), first.attributes[other].as_py()
             told = "values of '{}' compared with '{}' in its words".format(*names)
             odd[told] = [f"{_text(second.forms[old])} = {_text(form)}" for old, form in new.items()]
-    used, value = np.unique(value, return_inverse=True)
-    every = [*place]
-    return replace(second, value=value.ravel(), forms=Forms(every[number] for number in used.tolist()), odd=odd)
+    return replace(second, value=value, forms=Forms(place), odd=odd).packed()
 
 
 def _text(form: str) -> str:

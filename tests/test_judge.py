@@ -221,7 +221,7 @@ def test_entities_of_unknown_kind_may_be_linked_at_the_start() -> None:
 
 def test_a_graph_without_anything_to_link_ends_without_links() -> None:
     def graph(names: list[str]) -> Graph:
-        rows = [(i, 0, f"word{i}", "", "") for i in range(len(names))]
+        rows = [(i, 0, f"word {i}", "", "") for i in range(len(names))]
         table = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
         return Graph.build(names, [], np.zeros((0, 3)), attributes=["name"], literals=table)
 

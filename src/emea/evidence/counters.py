@@ -12,23 +12,25 @@ from scipy.sparse import csr_matrix
 
 from emea.data import Links
 from emea.evidence.joins import alone
-from emea.evidence.values import NUMBER_FORM, STRING, Forms, Values
+from emea.evidence.values import NUMBER_FORM, STRING, Values
 from emea.kernels.ranges import distinct, spread
 
 NUMBERED = re.compile(r"^(\D*)(\d{1,18})(\D*)$")
-FEWEST = 20  # entities that are counted; and at least half of a graph's
+FEWEST = 5  # entities that are counted; and at least half of a graph's
 DENSE = 0.5  # share of the numbers from the lowest to the highest that are used
 NEARLY_ALL = 0.95  # of the values that differ, and that look alike but for the number
 CONFIRMED = 0.5  # share of the known or likely pairs that have the same number,
 LEAST_CONFIRMED = 3  # if there are so many
-MORE = 2.0  # times as much in common as by chance
-CONTRADICTED = "numbers of rows that the other graph has, too, ignored as other values do not agree with them"
-UNTRIED = "values that both graphs have, which may merely number rows: no other value agrees or disagrees"
+MORE = 2.0  # times as much in common as by chance,
+SHIFTS = 10  # which that many other pairings show
+UNTRIED = "values that both graphs have, which may merely number things: no other value agrees or disagrees"
+IGNORED = "numbers of rows that the other graph has, too, ignored as no other values agree with them"
 
 
 def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds: Links) -> tuple[Values, Values]:
-    """The values of both graphs, of which these are the sizes, without attributes that number a graph's entities;
-    unless other values agree with them, or there are none. What both graphs have in such an attribute is told."""
+    """The values of both graphs, of which these are the sizes, without attributes that number a graph's entities,
+    unless other values or known pairs agree with them, or they are names to which nothing is said. What both graphs
+    have in such an attribute is told."""
     sides = first, second
     counting = [_counting(values, size) for values, size in zip(sides, sizes, strict=True)]
     if not any(counting):
@@ -36,7 +38,7 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
     others = [_worded(_without(values, attributes)) for values, attributes in zip(sides, counting, strict=True)]
     likely = alone(others[0], others[1], lambda pairs: np.ones(len(pairs), dtype=bool))
     likely = distinct(np.concatenate([likely, np.stack([seeds.source.numpy(), seeds.target.numpy()], 1)]))
-    kept = []
+    kept, held = [], _held(others, sizes)
     for side in (0, 1):
         values, other = sides[side], sides[1 - side]
         useless, odd = [], dict(values.odd)
@@ -46,13 +48,14 @@ def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds:
             tried = likely[:, [side, 1 - side]]
             tried = tried[np.isin(tried[:, 0], values.entity[values.rows[attribute]])]
             tried = tried[np.isin(tried[:, 1], there)]  # who has no number cannot contradict
-            confirmed = _confirmed(pairs, tried, (others[side], others[1 - side]))
+            confirmed = _confirmed(pairs, tried, (held[side], held[1 - side]))
             if not confirmed:
-                useless += [attribute] * (confirmed is False)
+                shown = values.forms[values.value[values.rows[attribute][0]]].partition(" ")[2]
+                named = confirmed is None and " " in shown  # District 5 is a name, if nothing denies it
+                useless += [attribute] * (not named)
                 if 2 * len(pairs) >= len(values.rows[attribute]):
-                    shown = values.forms[values.value[values.rows[attribute][0]]]
-                    told = UNTRIED if confirmed is None else CONTRADICTED
-                    odd[told] = odd.get(told, []) + [shown.partition(" ")[2]] * len(np.unique(pairs[:, 0]))
+                    told = UNTRIED if named else IGNORED
+                    odd[told] = odd.get(told, []) + [shown] * len(np.unique(pairs[:, 0]))
         kept.append(replace(_without(values, useless), odd=odd))
     return kept[0], kept[1]
 
@@ -86,28 +89,37 @@ def _same_number(values: Values, attribute: int, other: Values) -> np.ndarray:
     return distinct(np.stack([values.entity[rows[row]], other.entity[order[there]]], 1))
 
 
-def _confirmed(pairs: np.ndarray, likely: np.ndarray, others: tuple[Values, Values]) -> bool | None:
+def _confirmed(pairs: np.ndarray, likely: np.ndarray, held: tuple[csr_matrix, csr_matrix]) -> bool | None:
     """Whether most of the likely pairs of counted entities are among those with the same number; if too few are likely,
-    whether these have more in common than the same entities paired at random. None if there is nothing to tell by."""
+    whether these have more in common than the same entities paired otherwise. None if there is nothing to tell by."""
     width = int(max(pairs[:, 1].max(initial=0), likely[:, 1].max(initial=0))) + 1
     same = np.isin(likely[:, 0] * width + likely[:, 1], pairs[:, 0] * width + pairs[:, 1])
     if len(same) >= LEAST_CONFIRMED:
         return bool(same.sum() >= CONFIRMED * len(same))
-    both = [_common(others, np.stack([pairs[:, 0], targets], 1)) for targets in (pairs[:, 1], np.roll(pairs[:, 1], 1))]
-    return None if not any(both) else both[0] >= MORE * both[1]
+    source, target = held[0][pairs[:, 0]], held[1][pairs[:, 1]]
+    shift = range(1, min(SHIFTS, len(pairs) - 1) + 1)
+    otherwise = [source.multiply(target[np.roll(np.arange(len(pairs)), by)]).sum() for by in shift]
+    together = source.multiply(target).sum()
+    return bool(together * len(otherwise) >= MORE * sum(otherwise)) if together + sum(otherwise) > 0 else None
 
 
-def _common(others: tuple[Values, Values], pairs: np.ndarray) -> float:
-    """How often the entities of pairs have a value in common, a rare one counting more."""
-    place = {form: number for number, form in enumerate(others[1].forms)}
-    held = []
-    for values, number in zip(
-        others, ([place.get(form, -1) for form in others[0].forms], range(len(place))), strict=True
-    ):
-        form = np.array(number, dtype=np.int64)[values.value]
-        kept, size = form >= 0, (int(pairs.max(initial=0)) + int(values.entity.max(initial=0)) + 1, len(place))
-        held.append(csr_matrix((1 / values.holders[values.value[kept]], (values.entity[kept], form[kept])), size))
-    return float(held[0][pairs[:, 0]].multiply(held[1][pairs[:, 1]]).sum()) if len(pairs) else 0.0
+def _held(sides: Sequence[Values], sizes: Sequence[int]) -> list[csr_matrix]:
+    """Which values and which words of them the entities of each graph have, a rare one counting more, [entities, values
+    and words]."""
+    number: dict[str, int] = {}
+    pairs = []
+    for values in sides:
+        words = values.forms.words
+        form = np.array([number.setdefault(each, len(number)) for each in values.forms], dtype=np.int64)
+        word = np.array([number.setdefault(each, len(number)) for each in words.vocabulary], dtype=np.int64)[words.word]
+        row, place = spread(words.start[values.value], np.diff(words.start)[values.value])
+        own = np.stack([values.entity, form[values.value]], 1), np.stack([values.entity[row], word[place]], 1)
+        pairs.append(distinct(np.concatenate(own)))
+    shapes = [(size, len(number)) for size in sizes]
+    weights = [1 / np.bincount(each[:, 1])[each[:, 1]] for each in pairs]
+    return [
+        csr_matrix((weight, tuple(each.T)), shape) for weight, each, shape in zip(weights, pairs, shapes, strict=True)
+    ]
 
 
 def _worded(values: Values) -> Values:
@@ -120,6 +132,4 @@ def _without(values: Values, attributes: Sequence[int]) -> Values:
     """The values without those of some attributes."""
     if not attributes:
         return values
-    left = values[~np.isin(values.attribute, attributes)]
-    kept, value = np.unique(left.value, return_inverse=True)
-    return replace(left, value=value.ravel(), forms=Forms(values.forms[form] for form in kept.tolist()))
+    return values[~np.isin(values.attribute, attributes)].packed()

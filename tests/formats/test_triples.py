@@ -67,7 +67,7 @@ def test_columns_named_like_parts_of_triples_hold_triples(suffix: str, tmp_path:
 
 def test_a_program_may_hold_triples() -> None:
     assert repr(emea.graph(OURS)) == "Graph(4 entities, 2 relations, 3 triples, 0 literals)"
-    assert emea.graph(OURS.append_column("nr", pa.array([1, 2, 3])), id="nr").literals.num_rows == 9
+    assert emea.graph(OURS.append_column("nr", pa.array([1, 2, 3])), id="nr").literals.num_rows == 12
 
 
 @pytest.mark.parametrize("suffix", WRITERS)

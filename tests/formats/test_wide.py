@@ -310,3 +310,32 @@ def test_a_column_that_nearly_identifies_the_rows_is_named(tmp_path: Path) -> No
     assert "such as 'shelf', which all but 2 of 102 rows have to themselves" in read_graph(path).notes[0]
     path = written(tmp_path, "\n".join(["shelf,title", *(f"s{n % 9},{n}" for n in range(100))]), "books.csv")
     assert read_graph(path).notes[0].endswith("--id-column names one")
+
+
+def test_ids_that_are_words_are_compared_and_those_that_count_rows_are_not(tmp_path: Path) -> None:
+    def compared(column: str, *ids: str) -> bool:
+        rows = "".join(f"{each},Ritz\n" for each in ids)
+        graph = read_graph(written(tmp_path, f"{column},name\n{rows}"))
+        assert ("which is compared, too" in graph.notes[0]) == (column in graph.attributes.to_pylist())
+        return column in graph.attributes.to_pylist()
+
+    assert compared("id", "go_ref", "vgnc", "4dn", "orphanet.ordo")
+    assert compared("code", "AUT", "CHE")
+    assert not compared("id", "C-17", "C-18")
+    assert not compared("id", "1", "2", "ab")
+    assert not compared("uri", "http://ex.org/Vienna", "http://ex.org/Graz")
+    assert compared("isbn", "9783161484100", "9783161484117")
+
+
+def test_an_id_column_that_is_named_is_compared_as_if_it_had_been_found(tmp_path: Path) -> None:
+    file = written(tmp_path, "isbn,title\n9783161484100,Emma\n9783161484117,Emma\n")
+    assert values(read_graph(file, Reading(id_column="isbn"))) == values(read_graph(file))
+    assert ("9783161484100", "isbn", "9783161484100") in values(read_graph(file))
+
+
+def test_numbers_are_ids_of_rows_only_if_the_column_says_so(tmp_path: Path) -> None:
+    """Nearly all elevations are also numbers of rows, though some are below sea level."""
+    rows = "".join(f"{row},{row * 7 % 90 - 2},{(row + 1) % 100 or ''}\n" for row in range(1, 100))
+    graph = read_graph(written(tmp_path, f"id,elevation,parent_id\n{rows}"))
+    assert graph.relations.to_pylist() == ["parent_id"]
+    assert "elevation" in graph.attributes.to_pylist()

@@ -15,6 +15,8 @@ from emea.formats._cells import Cells
 ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
 ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
 LISTED = 12  # columns that a message lists
+WORD, NO_WORD = r"\pL.*\pL.*\pL", r"[\pN/:]"  # three letters, and neither numbers nor what URIs have
+MOSTLY = 0.5  # share of the ids that are words, from which they tell something
 NEARLY = 0.05  # share of the rows that may lack an id of their own in a column worth naming
 References = Mapping[tuple[str, str], tuple[str, str]]  # table and column → the table and column that it refers to
 
@@ -88,6 +90,13 @@ def _identifies(column: pa.ChunkedArray) -> bool:
     if pa.types.is_nested(column.type) or not len(column) or column.null_count:
         return False
     return int(pc.count_distinct(column).as_py()) == len(column)
+
+
+def are_words(ids: pa.Array) -> bool:
+    """Whether most ids are words, which are compared as other values are: numbers and letters that only count rows,
+    such as C-17, are the same in any two tables."""
+    plain = pc.and_(pc.match_substring_regex(ids, WORD), pc.invert(pc.match_substring_regex(ids, NO_WORD)))
+    return bool((pc.mean(plain.cast(pa.int8())).as_py() or 0.0) >= MOSTLY)
 
 
 def as_ids(held: Cells, ids: pa.Array, by: Cells) -> Cells:

@@ -24,6 +24,7 @@ from emea.formats._keys import (
     LISTED,
     NOTHING,
     Declared,
+    are_words,
     as_ids,
     id_column,
     is_id_name,
@@ -122,10 +123,11 @@ def _sheet(
         return Sheet(name, ids, None, columns)
     ids = columns[key].single()
     made_up = key == stated and columns[key].datatype == INTEGER  # numbers that a database made up say nothing
-    named = reading.id_column is not None or is_id_name(key, name) or made_up
-    if named and (name, key) not in declared.references:
+    mere = made_up or (is_id_name(key, name) and not are_words(ids))
+    if mere and (name, key) not in declared.references:
         del columns[key]
-    notes.append(f"{shown}: its rows are entities, named by the column '{key}'; --id-column names another")
+    compared = ", which is compared, too" if key in columns else ""
+    notes.append(f"{shown}: its rows are entities, named by the column '{key}'{compared}; --id-column names another")
     lost, repeated = ids.null_count, len(ids) - ids.null_count - len(pc.unique(ids.drop_null()))
     if lost and lost == len(ids):
         raise InputError(f"{shown}: found no value in the column '{key}', expected the ids of its {lost:,} rows")
@@ -181,11 +183,10 @@ def _points(column: str, held: Cells, other: Sheet, own: bool) -> bool:
     if other.key is None:
         return False
     distinct = pc.unique(held.text)
-    if len(distinct) < 2:
+    known = pc.is_in(distinct, other.ids)
+    if len(distinct) < 2 or pc.mean(known.cast(pa.float64())).as_py() < POINTING:
         return False
-    if not refers(column, other.name, own=own) and bool(pc.all(pc.utf8_is_digit(distinct)).as_py()):
-        return False
-    return float(pc.mean(pc.is_in(distinct, other.ids).cast(pa.float64())).as_py()) >= POINTING
+    return refers(column, other.name, own=own) or not pc.all(pc.utf8_is_digit(distinct.filter(known))).as_py()
 
 
 class _Part:

@@ -90,7 +90,17 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
         ("a.jsonl", b'{"id": "\xff"}', r"line 1: found byte 0xff, expected text in UTF-8; save it so$"),
         ("a.json", '[{"id": 1},\n {"id": 2},\n {"id": ', r"a\.json, line 3, column 9: Expecting value; expected JSON$"),
         ("a.json", '[{"id": 1}, 2]', r"record 2: found a number, expected a record in braces$"),
-        ("a.json", '{"id": 1}', r"found an object, expected an array of records; one record a line is \.jsonl$"),
+        (
+            "a.json",
+            '{"id": 1}',
+            r"found an object, expected records: in an array, by their keys, or one a line \(\.jsonl\)$",
+        ),
+        (
+            "a.json",
+            '{"a": [{"b": 1}], "c": [{"d": 1}]}',
+            r"found an object with the lists a, c, expected records: in an",
+        ),
+        ("a.json", '{"a": [1, 2]}', r"found an object, expected records: in an array"),
         (
             "a.json",
             '{"@context": {}, "@id": "a"}',
@@ -117,6 +127,25 @@ def test_records_are_read_in_the_encodings_of_unicode(tmp_path: Path, name: str,
     graph = read_graph(tmp_path / name)
     assert len(graph.entities) == len(records)
     assert {row[1:3] for row in literal_names(graph)} >= {("Straße", "Müller – 5 €")}
+
+
+FIRMS = {"acme": {"name": "Acme", "city": "Bern"}, "zeta": {"name": "Zeta"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        (FIRMS, "key"),
+        ({name: {**firm, "key": "x"} for name, firm in FIRMS.items()}, "_id"),
+        ({"total": 2, "links": {}, "pages": [], "data": [{"id": name, **firm} for name, firm in FIRMS.items()]}, "id"),
+    ],
+)
+def test_an_object_may_hold_the_records(tmp_path: Path, data: dict[str, object], key: str) -> None:
+    (tmp_path / "firms.json").write_text(json.dumps(data))
+    graph = read_graph(tmp_path / "firms.json")
+    assert graph.entities.to_pylist() == ["acme", "zeta"]
+    assert f"named by the column '{key}'" in graph.notes[0]
+    assert {row[:3] for row in literal_names(graph)} >= {("acme", "name", "Acme"), ("acme", "city", "Bern")}
 
 
 def test_json_beside_tables_describes_them(tmp_path: Path) -> None:

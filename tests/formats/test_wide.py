@@ -339,3 +339,10 @@ def test_numbers_are_ids_of_rows_only_if_the_column_says_so(tmp_path: Path) -> N
     graph = read_graph(written(tmp_path, f"id,elevation,parent_id\n{rows}"))
     assert graph.relations.to_pylist() == ["parent_id"]
     assert "elevation" in graph.attributes.to_pylist()
+
+
+def test_what_repeats_the_ids_of_the_rows_refers_to_none(tmp_path: Path) -> None:
+    rows = "".join(f"{name},{name},{other}\n" for name, other in (("Bern", "Graz"), ("Graz", "Linz"), ("Linz", "Bern")))
+    graph = read_graph(written(tmp_path, f"name,english,twin\n{rows}"))
+    assert graph.relations.to_pylist() == ["twin"]
+    assert ("Bern", "english", "Bern") in values(graph)

@@ -36,6 +36,7 @@ from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
+REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
 IDENTIFYING = 0.5  # share of distinct values below which a column hardly identifies rows
 INTEGER = f"{XSD}integer"
 
@@ -164,7 +165,7 @@ def _references(
             other, by = declared.references.get((sheet.name, column), ("", ""))
             target = by_name.get(other)
             if target is None and column != sheet.key:
-                target = next((each for each in sheets if _points(column, held, each, each is sheet)), None)
+                target = next((each for each in sheets if _points(column, held, each, own=each is sheet)), None)
             if target is not None:
                 found[sheet.name, column] = target
                 if target.name == other and by in target.columns:
@@ -177,16 +178,23 @@ def _references(
     return found
 
 
-def _points(column: str, held: Cells, other: Sheet, own: bool) -> bool:
+def _points(column: str, held: Cells, other: Sheet, *, own: bool) -> bool:
     """Whether the cells of a column are ids of a table: nearly all are, and numbers only if the column's name says so,
-    since any small numbers are ids of rows that are numbered."""
+    since any small numbers are ids of rows that are numbered. What mostly repeats the row's own id refers to none."""
     if other.key is None:
+        return False
+    if own and _share(pc.equal(held.text, other.ids.take(pa.array(held.row)))) > REPEATED:
         return False
     distinct = pc.unique(held.text)
     known = pc.is_in(distinct, other.ids)
-    if len(distinct) < 2 or pc.mean(known.cast(pa.float64())).as_py() < POINTING:
+    if len(distinct) < 2 or _share(known) < POINTING:
         return False
     return refers(column, other.name, own=own) or not pc.all(pc.utf8_is_digit(distinct.filter(known))).as_py()
+
+
+def _share(true: pa.Array) -> float:
+    """Which share of values is true."""
+    return float(pc.mean(true.cast(pa.float64())).as_py() or 0.0)
 
 
 class _Part:

@@ -1,4 +1,4 @@
-"""JSON records: one a line (.jsonl, .ndjson), or an array of them (.json)."""
+"""JSON records: one a line (.jsonl, .ndjson), or an array of them or an object that holds them (.json)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from emea.formats._values import typed, united
 from emea.formats._wide import TableReader
 
 KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
+KEYS = ("key", "_id", "@id", "key of the record")  # what these are called, unless a record has such a field
+SHOWN = 60  # characters of the names of lists that a message shows
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class JSONLines(TableReader):
     """Nested records become columns such as address.city; a list is several values."""
 
-    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson) or in an array (.json)"
+    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by their keys (.json)"
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all records, named like the file."""
         columns: dict[str, _Column] = {}
         count = 0
-        for place, record in _array(path) if suffix(path) == ".json" else _lines(path):
+        for place, record in _records(path) if suffix(path) == ".json" else _lines(path):
             if not isinstance(record, dict):
                 found = KINDS.get(type(record), "a number")
                 raise InputError(f"{place}: found {found}, expected a record in braces")
@@ -102,16 +104,37 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
             yield f"{path}, line {number}", _parsed(text, path, number)
 
 
-def _array(path: Path) -> Iterator[tuple[str, object]]:
-    """The records of an array, and where they stand."""
+def _records(path: Path) -> Iterator[tuple[str, object]]:
+    """The records of an array, or of an object that holds them, and where they stand."""
     found = _parsed(whole_text(path), path, 1)  # often a single line, however long
-    if isinstance(found, dict) and {"@context", "@graph"} & found.keys():
-        raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
+    if isinstance(found, dict):
+        found = _held(found, path)
     if not isinstance(found, list):
         kind = KINDS.get(type(found), "a number")
         raise InputError(f"{path}: found {kind}, expected an array of records; one record a line is .jsonl")
     for number, record in enumerate(found, 1):
         yield f"{path}, record {number}", record
+
+
+def _held(found: dict[str, object], path: Path) -> list[dict[str, object]]:
+    """The records in an object: all of its values, each with its key, or those of its only list of records."""
+    if {"@context", "@graph"} & found.keys():
+        raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
+    records = [each for each in found.values() if isinstance(each, dict)]
+    if records and len(records) == len(found):
+        key = next((name for name in KEYS if not any(name in record for record in records)), KEYS[-1])
+        return [{**record, key: name} for name, record in zip(found, records, strict=True)]
+    lists = {name: each for name, each in found.items() if isinstance(each, list) and any(map(_is_record, each))}
+    if len(lists) != 1:
+        listed = f" with the lists {', '.join(lists)[:SHOWN]}" if lists else ""
+        raise InputError(
+            f"{path}: found an object{listed}, expected records: in an array, by their keys, or one a line (.jsonl)"
+        )
+    return next(iter(lists.values()))
+
+
+def _is_record(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def _parsed(text: str, path: Path, first: int) -> object:

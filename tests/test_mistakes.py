@@ -52,7 +52,7 @@ MISTAKES = {  # words of the command → what the sentence says
     "align a.csv pairs.csv": "holds pairs; expected a graph (--seeds takes pairs)",
     "align a.csv mixed.csv": "found byte 0xf4, expected text in UTF-8; save it so",
     "align a.csv ragged.csv": "line 32: found 2 columns, expected 4 as in the header",
-    "align a.csv twice.csv": "found the column 'name' twice, expected distinct names",
+    "align a.csv twice.csv": "found the column 'name' twice, expected a header of distinct names",
     "align a.csv header.csv": "has a header and no rows; expected at least one triple, or a row below a header",
     "align a.csv one.csv": "found 1 column, expected several separated by commas",
     "align a.csv open.csv": "expected standard CSV quoting",

@@ -304,6 +304,18 @@ def test_with_fewer_edges_an_entity_is_embedded_as_in_the_graph_without_them() -
     assert not spread.embed(0, nothing, nothing).any()
 
 
+def test_a_small_graph_has_the_precision_of_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they could not be multiplied."""
+    settings, large = (
+        PropagationSettings(dimension=16, paths=16),
+        Task(graph_of(SOURCE, 8), graph_of(TARGET, 900), PAIRS),
+    )
+    monkeypatch.setattr(propagation, "MOST_NUMBERS", 100 * Propagation.features(settings))
+    for task in (large, Task(large.target, large.source, PAIRS.swap())):
+        embedded = fit(task, task.seeds, settings)
+        assert embedded.source.dtype == embedded.target.dtype == torch.bfloat16
+
+
 def test_large_graphs_are_embedded_in_parts_as_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = PropagationSettings(dimension=64, paths=96)
     whole = Propagation(TASK, settings, CPU).fit(PAIRS, torch.Generator().manual_seed(0))

@@ -124,7 +124,7 @@ def test_a_column_of_few_values_is_said_not_to_identify_rows(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,name,name,x\n1,a,b,c\n", "found the column 'name' twice, expected distinct names"),
+        ("id,name,name,x\n1,a,b,c\n", "found the column 'name' twice, expected a header of distinct names"),
         ("id,name,x,y\n1,a,b,c\n2,a\n", "line 3: found 2 columns, expected 4 as in the header"),
         ("id\n1\n", "found 1 column, expected several separated by commas"),
         ("source,target\na,b\n", "holds pairs; expected a graph"),

@@ -22,7 +22,7 @@ from emea.kernels.segments import segment_best
 from emea.kernels.sketches import ROWS, Sketch, normalise, quiet, sparse
 
 FEW_EDGES = 20  # of a relation, that weigh as much as what is known of all relations
-MOST_NUMBERS = 2**27  # of a graph's embeddings in single precision; beyond they are halves
+MOST_NUMBERS = 2**27  # of the larger graph's embeddings in single precision; beyond both are halves
 NUMBERS, FEWEST = 2**25, 128  # of the relation-weighted view at a time, and its features at least
 
 
@@ -76,6 +76,8 @@ class Propagation(Encoder[PropagationSettings], Distributed):
     def __init__(self, task: Task, settings: PropagationSettings, device: torch.device) -> None:
         self.settings = settings
         self.edges = Edges.build(task.source, device), Edges.build(task.target, device)
+        numbers = max(edges.entities for edges in self.edges) * self.features(settings)
+        self._kind = torch.bfloat16 if numbers > MOST_NUMBERS else torch.float32  # products need the same on both sides
 
     def fit(self, pairs: Links, generator: torch.Generator, report: Report = unreported) -> Embeddings:  # noqa: ARG002
         """Embed both graphs from the pairs; each fit starts from scratch."""
@@ -107,7 +109,7 @@ class Propagation(Encoder[PropagationSettings], Distributed):
         starts = []
         for edges, others, links in zip(self.edges, self.edges[::-1], (pairs, pairs.swap()), strict=True):
             worth = shared(edges, others, links) if self.settings.shared else torch.ones(edges.relations, device=device)
-            starts.append(_Start(links.source, vectors, worth))
+            starts.append(_Start(links.source, vectors, worth, self._kind))
         chosen = self.settings.depth, self.settings.dimension, self.settings.paths, self.settings.far
         return starts, [Sketch(*chosen, generator), Sketch(*chosen, generator)]
 
@@ -135,6 +137,7 @@ class _Start:
     labelled: Tensor  # [pairs] entities
     vectors: Tensor  # [pairs, dimension]
     worth: Tensor  # [relations], 1 on average
+    kind: torch.dtype  # the precision in which the embeddings are kept
 
 
 _Drawn = tuple[_Start, list[Sketch]]
@@ -199,30 +202,30 @@ def embed(
     few, drawn = max(FEWEST, NUMBERS // max(1, entities)), engine.share((start, sketches))  # features at a time
     views = engine.map(partial(_plain_view, settings), [(operators, drawn)]).kept()[0]
     slices = ((part,) for part in ranges(settings.paths, few))
-    weighted = engine.map(partial(_weighted_view, settings), slices, operators, views, drawn)
-    return engine.map(partial(_both_views, settings), [(weighted, views)]).kept()[0]
+    weighted = engine.map(_weighted_view, slices, operators, views, drawn)
+    return engine.map(partial(_both_views, settings, start.kind), [(weighted, views)]).kept()[0]
 
 
 def _plain_view(settings: PropagationSettings, operators: _Operators, drawn: _Drawn) -> _Views:
     return operators.views(drawn[0], settings)
 
 
-def _weighted_view(
-    settings: PropagationSettings, part: slice, operators: _Operators, views: _Views, drawn: _Drawn
-) -> tuple[Tensor, Tensor]:
+def _weighted_view(part: slice, operators: _Operators, views: _Views, drawn: _Drawn) -> tuple[Tensor, Tensor]:
     """Some features of the relation-weighted view, [entities, features], and the squares of its rows' lengths."""
     (entities, relations), (start, (of_relations, of_entities)) = views, drawn
     by_relation = of_relations(relations, part) * start.worth[:, None]
     third = operators.bunches.weighted(by_relation, of_entities(entities, part))
-    return third.to(_kind(operators.entities, settings)), torch.linalg.vector_norm(third, dim=1).square_()
+    return third.to(start.kind), torch.linalg.vector_norm(third, dim=1).square_()
 
 
-def _both_views(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views) -> Tensor:
+def _both_views(
+    settings: PropagationSettings, kind: torch.dtype, weighted: Iterator[tuple[Tensor, Tensor]], views: _Views
+) -> Tensor:
     """Both views side by side, each with rows of length 1 and its weight, and that again with rows of length 1."""
     entities, plain, done = views[0], settings.depth * settings.dimension, 0
     count, device = len(entities[0]), entities[0].device
     shape = count, Propagation.features(settings)
-    result = torch.empty(shape, dtype=_kind(count, settings), device=device)
+    result = torch.empty(shape, dtype=kind, device=device)
     squares = torch.zeros(2, count, device=device)  # of the lengths of the two views
     for view, column in zip(entities[1:], range(0, plain, settings.dimension), strict=True):
         squares[0] += view.square().sum(1)
@@ -238,11 +241,6 @@ def _both_views(settings: PropagationSettings, weighted: Iterator[tuple[Tensor, 
         some[:, :plain] *= own[0][:, None]  # a few rows at a time: torch copies halves to single precision
         some[:, plain:] *= own[1][:, None]
     return result
-
-
-def _kind(entities: int, settings: PropagationSettings) -> torch.dtype:
-    """The precision in which the embeddings of so many entities are kept."""
-    return torch.bfloat16 if entities * Propagation.features(settings) > MOST_NUMBERS else torch.float32
 
 
 class Spread:

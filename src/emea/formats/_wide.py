@@ -109,7 +109,7 @@ def _sheet(
     shown = f"{place}, table {name}" if Path(str(place)).name.partition(".")[0] != name else str(place)
     duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
-        raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected distinct names")
+        raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected a header of distinct names")
     unreadable = [each for each in table.column_names if holds_bytes(table[each])]
     if unreadable:
         notes.append(f"{shown}: columns of bytes that are no text are left out: {', '.join(unreadable[:LISTED])}")

@@ -81,15 +81,19 @@ class Coincidences:
 def _stay(place: np.ndarray, passed: np.ndarray, score: np.ndarray, arrived: np.ndarray) -> np.ndarray:
     """Of the weight of pairs with such scores that passed on, the share that arrived at pairs with such a score or a
     better one, [within]: 1 where nothing speaks for a pair."""
-    share = (_above(place, score, arrived) + STAYED) / (_above(place, place, passed) + STAYED)
-    return np.where(place > 0, share.clip(max=1.0), 1.0)
+    found, good = np.ones(len(place)), np.flatnonzero(place > 0)
+    if passed.any():
+        share = (_above(place[good], score, arrived) + STAYED) / (_above(place[good], place, passed) + STAYED)
+        found[good] = share.clip(max=1.0)
+    return found
 
 
 def _above(least: np.ndarray, score: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The weight of all that have at least such scores."""
-    order = np.argsort(score)
-    above = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
-    return np.asarray(above[np.searchsorted(score[order], least)])
+    """The weight of all that have at least such scores, which are above 0."""
+    some = np.flatnonzero((score > 0) & (weight > 0))
+    some = some[np.argsort(score[some])]
+    above = np.append(np.cumsum(weight[some][::-1])[::-1], 0.0)
+    return np.asarray(above[np.searchsorted(score[some], least)])
 
 
 def crowded(ends: np.ndarray, score: np.ndarray) -> np.ndarray:

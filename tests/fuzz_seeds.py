@@ -168,6 +168,7 @@ RECORDS = """{"id": "a", "size": 1, "in": {"city": "Zürich", "at": [1.5, 2]}, "
 {"id": "b", "size": "two", "in": null, "open": true}
 {"id": "c", "parts": [{"x": 1}, {"x": 2}]}
 """
+POINT = '{"type": "Point", "coordinates": [8.5, 47.4]}'
 DATABASE = """
 PRAGMA page_size = 512;
 CREATE TABLE country (code TEXT PRIMARY KEY, title TEXT);
@@ -181,6 +182,8 @@ def read_only(suffix: str) -> bytes:
     """A file of a format that nothing here writes."""
     texts = {".obo": OBO, ".ofn": FUNCTIONAL, ".owx": OWL_XML, ".omn": MANCHESTER}
     texts |= {".jsonl": RECORDS, ".ndjson": RECORDS, ".json": f"[{','.join(RECORDS.splitlines())}]"}
+    features = ",".join(f'{{"properties": {each}, "geometry": {POINT}}}' for each in RECORDS.splitlines())
+    texts[".geojson"] = f'{{"type": "FeatureCollection", "features": [{features}]}}'
     if suffix in texts:
         return texts[suffix].encode()
     return {

@@ -64,6 +64,7 @@ def test_every_sheet_with_a_header_is_a_table(tmp_path: Path) -> None:
         *((f"countries/{code}", TYPE, "countries") for code in ("CH", "FR")),
     }
     assert {row[:4] for row in literal_names(graph)} == {
+        *((f"countries/{code}", "id", code, f"{XSD}string") for code in ("CH", "FR")),
         ("countries/CH", "title", "Switzerland", f"{XSD}string"),
         ("countries/FR", "title", "France", f"{XSD}string"),
         ("countries/CH", "note (short)", "x", f"{XSD}string"),

@@ -148,6 +148,23 @@ def test_an_object_may_hold_the_records(tmp_path: Path, data: dict[str, object],
     assert {row[:3] for row in literal_names(graph)} >= {("acme", "name", "Acme"), ("acme", "city", "Bern")}
 
 
+@pytest.mark.parametrize("suffix", ["json", "geojson"])
+def test_features_of_geojson_are_records(tmp_path: Path, suffix: str) -> None:
+    point = {"type": "Point", "coordinates": [7.4, 46.9]}
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    features = [
+        {"type": "Feature", "id": "a", "properties": {"name": "Bern"}, "geometry": point},
+        {"type": "Feature", "id": "b", "properties": {"name": "Square"}, "geometry": square},
+        {"type": "Feature", "id": "c", "properties": None, "geometry": None},
+    ]
+    (tmp_path / f"a.{suffix}").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    graph = read_graph(tmp_path / f"a.{suffix}")
+    assert graph.entities.to_pylist() == ["a", "b", "c"]
+    assert {row[:3] for row in literal_names(graph)} == {
+        *(("a", "name", "Bern"), ("a", "longitude", "7.4"), ("a", "latitude", "46.9"), ("b", "name", "Square")),
+    }
+
+
 def test_json_beside_tables_describes_them(tmp_path: Path) -> None:
     (tmp_path / "city.jsonl").write_text('{"id": "b", "name": "Bern"}')
     (tmp_path / "land.csv").write_text("id,name\nCH,Switzerland\n")

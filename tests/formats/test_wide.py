@@ -320,7 +320,8 @@ def test_ids_that_are_words_are_compared_and_those_that_count_rows_are_not(tmp_p
         return column in graph.attributes.to_pylist()
 
     assert compared("id", "go_ref", "vgnc", "4dn", "orphanet.ordo")
-    assert compared("code", "AUT", "CHE")
+    assert compared("code", "AT", "CH")
+    assert not compared("key", "a", "b")
     assert not compared("id", "C-17", "C-18")
     assert not compared("id", "1", "2", "ab")
     assert not compared("uri", "http://ex.org/Vienna", "http://ex.org/Graz")

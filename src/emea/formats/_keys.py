@@ -15,7 +15,7 @@ from emea.formats._cells import Cells
 ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
 ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
 LISTED = 12  # columns that a message lists
-WORD, NO_WORD = r"\pL.*\pL.*\pL", r"[\pN/:]"  # three letters, and neither numbers nor what URIs have
+WORD, NO_WORD = r"\pL.*\pL", r"[\pN/:]"  # two letters, and neither numbers nor what URIs have
 MOSTLY = 0.5  # share of the ids that are words, from which they tell something
 NEARLY = 0.05  # share of the rows that may lack an id of their own in a column worth naming
 References = Mapping[tuple[str, str], tuple[str, str]]  # table and column → the table and column that it refers to

@@ -168,7 +168,7 @@ def _references(
                 target = next((each for each in sheets if _points(column, held, each, own=each is sheet)), None)
             if target is not None:
                 found[sheet.name, column] = target
-                if target.name == other and by in target.columns:
+                if target.name == other and by != target.key and by in target.columns:
                     ids.append((sheet, column, as_ids(held, target.ids, target.columns[by])))
     for sheet, column, held in ids:
         sheet.columns[column] = held

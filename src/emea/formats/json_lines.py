@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from emea.formats._values import typed, united
 from emea.formats._wide import TableReader
 
 KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
+WHOLE = {".json", ".geojson"}  # suffixes of files that are one value
 KEYS = ("key", "_id", "@id", "key of the record")  # what these are called, unless a record has such a field
 SHOWN = 60  # characters of the names of lists that a message shows
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -28,14 +29,14 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class JSONLines(TableReader):
     """Nested records become columns such as address.city; a list is several values."""
 
-    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by their keys (.json)"
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by keys (.json); GeoJSON"
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json", ".geojson")
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all records, named like the file."""
         columns: dict[str, _Column] = {}
         count = 0
-        for place, record in _records(path) if suffix(path) == ".json" else _lines(path):
+        for place, record in _records(path) if suffix(path) in WHOLE else _lines(path):
             if not isinstance(record, dict):
                 found = KINDS.get(type(record), "a number")
                 raise InputError(f"{place}: found {found}, expected a record in braces")
@@ -116,10 +117,13 @@ def _records(path: Path) -> Iterator[tuple[str, object]]:
         yield f"{path}, record {number}", record
 
 
-def _held(found: dict[str, object], path: Path) -> list[dict[str, object]]:
-    """The records in an object: all of its values, each with its key, or those of its only list of records."""
+def _held(found: dict[str, Any], path: Path) -> list[Any]:
+    """The records in an object: features of GeoJSON, all of its values, each with its key, or those of its only list of
+    records."""
     if {"@context", "@graph"} & found.keys():
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
+    if found.get("type") == "FeatureCollection" and isinstance(found.get("features"), list):
+        return [_feature(each) if _is_record(each) else each for each in found["features"]]
     records = [each for each in found.values() if isinstance(each, dict)]
     if records and len(records) == len(found):
         key = next((name for name in KEYS if not any(name in record for record in records)), KEYS[-1])
@@ -131,6 +135,18 @@ def _held(found: dict[str, object], path: Path) -> list[dict[str, object]]:
             f"{path}: found an object{listed}, expected records: in an array, by their keys, or one a line (.jsonl)"
         )
     return next(iter(lists.values()))
+
+
+def _feature(feature: dict[str, Any]) -> dict[str, object]:
+    """The properties of a feature of GeoJSON, and its position if it is a point; outlines are left out."""
+    properties, geometry = _fields(feature.get("properties")), _fields(feature.get("geometry"))
+    place = geometry.get("coordinates") if geometry.get("type") == "Point" else None
+    point = dict(zip(("longitude", "latitude"), place, strict=False)) if isinstance(place, list) else {}
+    return {**({"id": feature["id"]} if "id" in feature else {}), **point, **properties}
+
+
+def _fields(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _is_record(value: object) -> bool:

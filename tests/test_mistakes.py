@@ -15,7 +15,7 @@ HOTELS = "id,name,town,phone\n" + "".join(f"h{n},Hotel {n},Town {n % 7},{n * 37}
 TURTLE = "@prefix : <http://x/> .\n" + "".join(
     f':a{n} a :Hotel ; :name "Hotel {n}" ; :in :t{n % 7} .\n' for n in range(30)
 )
-QUADS = "<http://x/a> <http://x/p> <http://x/b> <http://x/g> .\n"
+QUADS = "".join(f"<http://x/a> <http://x/p> <http://x/b> <http://x/{graph}> .\n" for graph in "fg")
 FILES = {
     "a.csv": HOTELS,
     "b.csv": HOTELS.replace("h", "z"),
@@ -61,8 +61,8 @@ MISTAKES = {  # words of the command → what the sentence says
     "align a.csv broken.nt": "line 2: Quads must be followed by a dot; expected N-Triples",
     "align a.csv relative.rdf": "expected complete, well-formed XML",
     "align a.csv text.parquet": "expected Parquet",
-    "align a.csv quads.nq": "no triples outside named graphs; found some in <http://x/g>",
-    "align a.csv quads.nq --target-graph http://x/h": "no triples in the graph <http://x/h>; found some in <http://x/g>",
+    "align a.csv quads.nq": "no triples outside named graphs; found some in <http://x/f>, <http://x/g>",
+    "align a.csv quads.nq --target-graph http://x/h": "no triples in the graph <http://x/h>; found some in <http://x/f>",
     "align a.csv b.csv --graph http://x/g": "found --graph, but neither graph leaves such a choice",
     "align a.csv b.csv --source-graph http://x/g": "found --graph for",
     "align a.ttl b.csv --source-id-column id": "found --id-column for",

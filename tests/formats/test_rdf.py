@@ -149,6 +149,22 @@ def test_a_file_with_named_graphs_only_is_refused_with_their_names(tmp_path: Pat
         read_graph(written(tmp_path, many, "graph.nq"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.nq", '<a:a> <a:p> <a:b> <a:g> .\n<a:a> <a:q> "x" <a:g> .'),
+        ("a.trig", '<a:g> { <a:a> <a:p> <a:b> ; <a:q> "x" }'),
+        ("a.jsonld", '[{"@id": "a:g", "@graph": [{"@id": "a:a", "a:p": {"@id": "a:b"}, "a:q": "x"}]}]'),
+    ],
+)
+def test_a_single_named_graph_needs_no_choice(tmp_path: Path, name: str, content: str) -> None:
+    path = written(tmp_path, content, name)
+    graph = read_graph(path)
+    assert triple_names(graph) == {("a:a", "a:p", "a:b")}
+    assert graph.notes == (f"{path}: all triples are in the graph <a:g>",)
+    assert graph.literals == read_graph(path, Reading(graph="a:g")).literals
+
+
 def test_choices_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="found the graph name no iri, expected an IRI"):
         read_graph(written(tmp_path, "", "graph.nq"), Reading(graph="no iri"))

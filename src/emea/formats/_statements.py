@@ -35,7 +35,15 @@ GraphName = NamedNode | BlankNode | DefaultGraph
 
 
 def read_statements(path: Path, reading: Reading) -> Graph:
-    """The graph in a file or, if it has several, the chosen one."""
+    """The graph in a file or, if it has several, the chosen one; a single named graph needs no choice."""
+    try:
+        return _read(path, reading)
+    except _OneNamedError as only:
+        graph = _read(path, reading.model_copy(update={"graph": only.name}))
+        return replace(graph, notes=(f"{path}: all triples are in the graph <{only.name}>", *graph.notes))
+
+
+def _read(path: Path, reading: Reading) -> Graph:
     try:
         if suffix(path) == BY_LINE and (graph := _by_line(path)) is not None:
             return graph
@@ -130,6 +138,8 @@ class _Chosen:
         if not self.others or len(graph.entities):
             return
         is_default = isinstance(self._wanted, DefaultGraph)
+        if is_default and len(self.others) == 1 and (only := min(self.others)).startswith("<"):
+            raise _OneNamedError(only[1:-1])
         where = "outside named graphs" if is_default else f"in the graph {self._wanted}"
         listed = ", ".join(sorted(self.others)[:LISTED]) + (" and more" if len(self.others) > LISTED else "")
         raise InputError(
@@ -144,6 +154,14 @@ def _graph_name(name: str | None) -> GraphName:
         return BlankNode(name[2:]) if name.startswith("_:") else NamedNode(name)
     except ValueError as error:
         raise SettingsError(f"found the graph name {name}, expected an IRI ({error})") from error
+
+
+class _OneNamedError(Exception):
+    """All statements are in one named graph."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 class _StatementAsNodeError(Exception):

@@ -33,6 +33,21 @@ def values(found: Description, entity: int) -> set[str]:
     return {found.values.forms[form] for form in found.values.value[found.values.entity == entity].tolist()}
 
 
+def test_what_one_triple_mentions_of_another_source_is_not_linked(tmp_path: Path) -> None:
+    turtle = """
+    :heart rdfs:label "heart" ; :from <http://pages.org/heart> ; :in <http://places.org/1> ; :near :lung .
+    :liver rdfs:label "liver" ; :from <http://pages.org/liver> , <urn:isbn:1> ; :in <http://places.org/1> .
+    <http://pages.org:80/other> rdfs:label "other" .
+    """
+    graph, found = described(tmp_path, turtle)
+    left_out = {name for name, yes in zip(graph.entities.to_pylist(), found.linkable.tolist(), strict=True) if not yes}
+    assert left_out == {"http://pages.org/heart", "http://pages.org/liver"}
+    _, found = described(tmp_path, turtle, anonymous=True)
+    assert found.linkable.all()
+    _, found = described(tmp_path, turtle + '<http://pages.org/> rdfs:label "pages" .')
+    assert found.linkable.all(), "something is said of that host"
+
+
 def test_vocabulary_blank_nodes_synonym_nodes_and_deprecated_terms_are_not_linked(tmp_path: Path) -> None:
     turtle = """
     :heart a :Term ; rdfs:label "heart" ; obo:hasRelatedSynonym :s1 ; :part [ :weight "300" ] .

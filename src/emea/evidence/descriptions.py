@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from emea.data import Graph
 from emea.evidence.names import CAMEL, local_names
 from emea.evidence.places import read_positions
-from emea.evidence.unnamed import W3C, unnamed
+from emea.evidence.unnamed import W3C, elsewhere, unnamed
 from emea.evidence.values import STRING, Values
 from emea.kernels.ranges import spread
 from emea.order import unique_rows
@@ -37,7 +37,7 @@ SMALLEST_KIND = 0.01  # share of the entities: kinds held by fewer are replaced 
 class Description:
     """What describes the entities of one graph."""
 
-    linkable: np.ndarray  # [entities] bool: not blank nodes, vocabulary terms, or nodes that only describe others
+    linkable: np.ndarray  # [entities] bool: not blank nodes, terms or pages of others, or nodes that only describe
     values: Values  # those of describing nodes belong to what they describe
     kind: np.ndarray  # [entities] number of its kind, −1 if it has none
     kinds: tuple[str, ...]  # the name of each
@@ -84,7 +84,7 @@ def linkable_of(graph: Graph, values: Values, settings: EvidenceSettings) -> tup
     if not settings.anonymous:
         naming = np.array([NAMING.search(name) is not None for name in (*names, "")])
         attached_by = np.where(describing >= 0, triples[describing, 1] if len(triples) else -1, -1)
-        linkable &= ~(unnamed(graph) | naming[attached_by] | _deprecated(graph))
+        linkable &= ~(unnamed(graph) | elsewhere(graph) | naming[attached_by] | _deprecated(graph))
     return linkable, describing
 
 

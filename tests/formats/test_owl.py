@@ -159,6 +159,18 @@ def test_what_is_not_owl_is_refused(tmp_path: Path, name: str, text: str, messag
     assert name in str(caught.value)
 
 
+def test_a_failure_of_the_parser_is_a_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As py-horned-owl fails on some malformed files: not by an Exception."""
+    panic = type("PanicException", (BaseException,), {})
+
+    def failing(*_: object) -> None:
+        raise panic("end byte index 2505 is not a char boundary")
+
+    monkeypatch.setattr("pyhornedowl.open_ontology_from_string", failing)
+    with pytest.raises(InputError, match=r"parts\.omn: found text on which py-horned-owl fails, expected Manchester"):
+        read_graph(written(tmp_path, MANCHESTER, "parts.omn"))
+
+
 def test_an_invalid_language_in_owl_xml_is_skipped(tmp_path: Path) -> None:
     path = written(tmp_path, OWL_XML.replace('"fr"', '"hunengfreeng"'), "parts.owx")
     with pytest.raises(InputError, match=r"parts\.owx: found the language 'hunengfreeng', .*; --lenient skips it$"):

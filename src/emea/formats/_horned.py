@@ -9,6 +9,7 @@ from typing import Literal
 
 from emea.errors import InputError
 from emea.formats._files import one_line, open_bytes
+from emea.formats._validity import is_panic
 from emea.formats._xml import DEPTH, open_xml
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|#[^\n]*|[()]', re.DOTALL)
@@ -42,6 +43,10 @@ def as_rdf_xml(path: Path, syntax: OntologySyntax) -> str:
         return str(open_ontology_from_string(text, syntax.code).save_to_string("rdf"))
     except ValueError as error:
         raise InputError(f"{path}{_place(str(error), text)}, expected {syntax.name}") from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise InputError(f"{path}: found text on which py-horned-owl fails, expected {syntax.name}") from error
 
 
 def _text(path: Path, syntax: OntologySyntax) -> str:

@@ -12,7 +12,7 @@ from emea.errors import InputError
 from emea.formats._files import one_line, open_bytes
 from emea.formats._salvage import Part, Salvage
 from emea.formats._skipped import Skipped
-from emea.formats._validity import HINT
+from emea.formats._validity import HINT, is_panic
 
 
 class Stanzas:
@@ -53,8 +53,8 @@ class Stanzas:
         try:
             found = self._iterate(io.BytesIO(data), ordered=True, threads=1)
             return list(found.header()), list(found)
-        except BaseException as error:  # what a library in Rust raises if it fails is no Exception
-            if type(error).__name__ != "PanicException":
+        except BaseException as error:
+            if not is_panic(error):
                 raise
             raise SyntaxError("text on which fastobo fails") from error
 

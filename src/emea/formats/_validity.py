@@ -72,3 +72,8 @@ def _language_fault(tag: str) -> str | None:
     except ValueError as error:
         return f"found the language '{tag}', expected a valid one ({error})"
     return None
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a library written in Rust failed, which is no Exception."""
+    return type(error).__name__ == "PanicException"

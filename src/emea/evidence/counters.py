@@ -29,7 +29,7 @@ IGNORED = "numbers of rows that the other graph has, too, ignored as no other va
 
 def without_counters(first: Values, second: Values, sizes: Sequence[int], seeds: Links) -> tuple[Values, Values]:
     """The values of both graphs, of which these are the sizes, without attributes that number a graph's entities,
-    unless other values or known pairs agree with them, or they are names to which nothing is said. What both graphs
+    unless other values or known pairs agree with them, or they are names that nothing speaks against. What both graphs
     have in such an attribute is told."""
     sides = first, second
     counting = [_counting(values, size) for values, size in zip(sides, sizes, strict=True)]

@@ -91,6 +91,8 @@ def put_through(name: str, given: argparse.Namespace) -> dict[str, Any]:
         print(f"{name}: {record['cases']:,} cases are done already")
         return record
     about = {"code": code(), "commit": commit(), "version": __version__, "machine": platform.machine()}
+    if chosen.before:
+        chosen.before(given.jobs)
     before, begun, kept = record["seconds"], time.monotonic(), time.monotonic()
     stopped = False
     for what, wrong in cases(name, range(record["cases"], end), given.jobs):

@@ -96,14 +96,22 @@ def test_mutations_change_what_is_computed_and_nothing_else(script: Script) -> N
         assert ast.unparse(ast.fix_missing_locations(tree)) != ast.unparse(ast.parse(text))
 
 
-def test_a_mutation_is_shown_to_examples_and_to_the_tests_that_import_little_else(script: Script) -> None:
-    mutations = script("faults.mutations")
-    source = mutations.REPOSITORY / "src" / "emea"
-    assert mutations.covering(source / "runs" / "promise.py")[:2] == [
-        "src/emea/runs/promise.py",
-        "tests/test_decisions.py",
-    ]
-    assert "tests/test_values.py" in mutations.covering(source / "evidence" / "prepared.py")  # of 19 that import it
+def test_a_mutation_is_shown_to_the_tests_that_run_its_line_quick_ones_first(script: Script) -> None:
+    module = Path("src/emea/runs/promise.py")
+    lines = script("faults.mutations").REPOSITORY.joinpath(module).read_text(encoding="utf-8").splitlines()
+    inside = 1 + next(place for place, line in enumerate(lines) if line.startswith("    return "))
+    head = 1 + next(place for place, line in enumerate(lines) if line.startswith("def "))
+    seconds = {"slow": 50.0, "quick": 0.1, "other": 20.0, "last": 0.2}
+    known = {str(module): {str(inside): ["slow", "quick", "broken"], str(head): ["slow"], "9999": ["other", "last"]}}
+    found = script("faults._reached").Reached("", seconds, known)
+    assert found.by(module, inside) == ["quick", "slow"]  # what fails without a mutation has no time
+    assert found.by(module, inside - 1 if inside - 1 > head else 9998) == []
+    assert found.by(module, head) == [
+        "quick",
+        "last",
+        "other",
+    ]  # run as the module is read: any of its tests, for a while
+    assert found.by(Path("src/emea/runs/doctor.py"), 9999) == []
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ class Kind:
     about: str = ""  # what a case is, and what the machine leaves out
     least: float = 1.0  # share of the cases that must end well
     keep: Callable[[], dict[str, object]] = dict  # what else is told of the cases that were just run
+    before: Callable[[int], None] | None = None  # makes ready what all cases need, with this many processes
     alone: bool = False  # whether it measures time, so that nothing may run beside a case
 
 

@@ -1,7 +1,7 @@
 """Mutations of the source: small mistakes that tests must notice.
 
-Each changes one operator, constant, condition or returned value of a copy of the tree. The module's examples
-and the tests that import it, or what imports it, are run until one fails; a change that none of them notices survives.
+Each changes one operator, constant, condition or returned value of a copy of the tree. The quick tests that run the
+line are run until one fails; a change that none of them notices survives.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import atexit
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -21,12 +20,11 @@ from functools import cache
 from pathlib import Path
 
 from faults import Case, Kind
+from faults._reached import BUDGET, learn, reached
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("method", "rules", "evidence", "runs")
 SECONDS = 400.0  # after which a mutation counts as noticed
-MOST = 8  # files of tests for each
-GENERAL = ("tests/test_run.py", "tests/test_python.py", "tests/test_resume.py")  # whole runs
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 COMPARE |= {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
@@ -92,6 +90,12 @@ def modules() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (source / folder).glob("*.py") if mutants(_parsed(path)))
 
 
+@cache
+def sizes() -> list[int]:
+    """How many changes each of them allows."""
+    return [len(mutants(_parsed(each))) for each in modules()]
+
+
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -106,83 +110,52 @@ def copy() -> Path:
     return Path(place.name)
 
 
-@cache
-def _texts() -> dict[str, str]:
-    """The tests by name, without those that start a cluster or a browser; those that import least come first."""
-    paths = [path for path in sorted((REPOSITORY / "tests").rglob("test_*.py")) if path.parent.name != "engine"]
-    paths = [path for path in paths if path.stem not in {"test_review_page", "test_widget"}]
-    found = {str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8") for path in paths}
-    return dict(sorted(found.items(), key=lambda each: len(re.findall(r"^ *from emea\b", each[1], re.MULTILINE))))
-
-
-def covering(path: Path) -> list[str]:
-    """The tests of a module: its examples, those named after it, those that import it, and those of whole runs."""
-    examples = [str(path.relative_to(REPOSITORY))] if ">>> " in _sources()[path] else []
-    by_name = [each for each in _texts() if each.endswith(f"test_{path.stem.strip('_')}.py")]
-    users = [each for each in _sources() if _importing(path).search(_sources()[each])]
-    importing = [each for one in (path, *users) for each, text in _texts().items() if _importing(one).search(text)]
-    return list(dict.fromkeys([*examples, *by_name, *importing, *GENERAL]))[:MOST]
-
-
-def _importing(path: Path) -> re.Pattern[str]:
-    """What a file that imports a module says."""
-    folder, stem = path.parent.name, path.stem
-    return re.compile(rf"emea\.{folder}\.{stem}\b|from emea\.{folder} import .*\b{stem}\b")
-
-
-@cache
-def _sources() -> dict[Path, str]:
-    return {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "src" / "emea").rglob("*.py")}
-
-
 def survived(number: int) -> tuple[str, str]:
     """A random mutation, and what is to be said if no test notices it."""
     draw = random.Random(number)
-    path = draw.choices(modules(), [len(mutants(_parsed(each))) for each in modules()])[0]
+    path = draw.choices(modules(), sizes())[0]
     tree = _parsed(path)
     line, what, change = draw.choice(mutants(tree))
     change()
-    place, files = path.relative_to(REPOSITORY), covering(path)
-    noticed = _noticed(files, place, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+    place = path.relative_to(REPOSITORY)
+    tests = reached().by(place, line)
+    noticed = _noticed(tests, place, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
     told = path.read_text(encoding="utf-8").splitlines()[line - 1].strip()
-    wrong = "" if noticed else f"`{told}` ({what}) survived {', '.join(Path(each).stem for each in files)}"
+    wrong = "" if noticed else f"`{told}` ({what}) survived {len(tests)} tests"
     return f"{place.relative_to('src/emea')}, line {line}", wrong
 
 
-def _noticed(files: list[str], place: Path, text: str) -> bool:
+def _noticed(tests: list[str], place: Path, text: str) -> bool:
     """Whether a test fails that does not fail without the change, or takes too long."""
-    while True:
+    while left := [each for each in tests if each not in BROKEN]:
         (copy() / place).write_text(text, encoding="utf-8")
         try:
-            failed = _failing(files)
+            failed = _failing(left)
         finally:
             shutil.copy(REPOSITORY / place, copy() / place)
         if failed is None:
             return True
-        always = _failing(failed) if failed else []
+        always = _failing([each for each in left if each.startswith(failed)]) if failed else ""
         if not always:
             return bool(failed)
-        if BROKEN[-len(always) :] == always:
-            raise RuntimeError(f"{always[0]} fails without a change, and cannot be left out")
-        BROKEN.extend(always)
+        BROKEN.append(always)
+    return False
 
 
-def _failing(tests: list[str]) -> list[str] | None:
-    """The first test that fails; none if all takes too long, or does not start."""
+def _failing(tests: list[str]) -> str | None:
+    """The first test that fails, or its file if it cannot be read; none if all takes too long, or does not start."""
     environment = os.environ | {"PYTHONPATH": str(copy() / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    cache_of_tests = copy() / "tests-seen"
-    shutil.rmtree(cache_of_tests, ignore_errors=True)
-    if not (left := [each for each in tests if each not in BROKEN]):  # --ignore does not keep out a file that is named
-        return []
-    line = [sys.executable, "-m", "pytest", "-x", "-n0", "-m", "not slow", "-o", f"cache_dir={cache_of_tests}", *left]
-    line += [f"--deselect={each}" for each in BROKEN if "::" in each]
+    seen, named = copy() / "tests-seen", copy() / "tests-to-run"
+    shutil.rmtree(seen, ignore_errors=True)
+    named.write_text("\n".join(tests), encoding="utf-8")
+    line = [sys.executable, "-m", "pytest", "-x", "-n0", "-m", "not slow", "-o", f"cache_dir={seen}", f"@{named}"]
     try:
         done = subprocess.run(line, cwd=copy(), env=environment, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return None
-    last = cache_of_tests / "v" / "cache" / "lastfailed"
+    last = seen / "v" / "cache" / "lastfailed"
     failed = list(json.loads(last.read_text(encoding="utf-8"))) if last.exists() else []
-    return failed if failed or done.returncode in {0, 5} else None  # 5: there are no tests
+    return failed[0] if failed else "" if done.returncode in {0, 5} else None  # 5: there are no tests
 
 
 def cases(numbers: range) -> Iterator[Case]:
@@ -197,8 +170,10 @@ KIND = Kind(
     300,
     cases,
     "all of them",
-    f"A case changes one comparison, operator, constant, condition or returned value, and runs at most {MOST} files of "
-    "the quick tests: those of the module, of what uses it, and of whole runs. A survivor may be noticed by the rest "
-    "of the suite. A test that always fails does not count; taking longer than seven minutes counts as noticed.",
+    "A case changes one comparison, operator, constant, condition or returned value, and runs the quick tests that run "
+    f"its line, quick ones first, for {BUDGET:g} seconds of their usual time at most; of a line that is run as its "
+    "module is imported, those that run any line of the module. A survivor may be noticed by slow tests. A test that "
+    "always fails does not count; taking longer than seven minutes counts as noticed.",
     least=0.92,
+    before=learn,
 )

@@ -21,6 +21,8 @@ from emea.kernels.ranges import distinct
 from emea.settings import EvidenceSettings
 
 ACCENT = re.compile("[\u0300-\u036f]")  # of Latin, Greek and Cyrillic; marks of other scripts count as letters
+MARKED = re.compile(r"(?<=[\w+])[+#](?!\w)")  # a sign at the end of a word: C++, C#, Canal+
+SIGNS = {"+": " plus", "#": " sharp"}
 APART = re.compile("[^0-9a-z]+")  # what stands between words of ASCII, in lower case
 Meanings = Mapping[int, Mapping[str, str]]  # attribute → value → what it stands for, in normal form
 DATE = re.compile(r"^(-?\d{4})-(\d{2})-(\d{2})(T.*|Z|[+-]\d{2}:\d{2})?$")
@@ -201,6 +203,8 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     ('s cote d ivoire', 's 310 246 1501', 'n 15')
     >>> normal_form("2001-02-03T04:05:06Z"), normal_form("—"), normal_form("http://www.example.org/")
     ('d 2001-02-03', None, 's example org')
+    >>> normal_form("C++"), normal_form("C#"), normal_form("C"), normal_form("+49 (0) 30")
+    ('s c plus plus', 's c sharp', 's c', 's 49 0 30')
     """
     if len(text) > LONGEST:
         return None
@@ -216,6 +220,8 @@ def normal_form(text: str, language: str | None = None) -> str | None:
     if day and 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= 31:
         year, month, number = (int(part) for part in day.group(1, 2, 3))  # in whatever digits
         return f"{DAY}{year:0{4 + (year < 0)}}-{month:02}-{number:02}"
+    if ("+" in text or "#" in text) and "://" not in text:
+        text = MARKED.sub(lambda sign: SIGNS[sign[0]], text)
     text = SCHEME.sub("", text)
     if text.isascii():  # the same, faster
         words = APART.sub(" ", text.lower()).strip()

@@ -20,6 +20,7 @@ EDITED = 5  # letters of both words together for each that has to be added or re
 SHORTENED, ABBREVIATED = 3, 0.8  # letters of an abbreviation at most; its likeness to a word that begins with it
 STEM, DERIVED = 4, 0.8  # letters of a stem at least; likeness of words with one, such as a noun and its adjective
 WORD = re.compile(r"\d+|[^\W\d]+")
+VERSION = re.compile(r"(?<= )v(?=\d)")  # as in "License v3", where it is no numeral of its own
 JOINING = frozenset(
     [
         *("of", "the", "and", "a", "an", "in", "on", "for", "to"),
@@ -36,8 +37,10 @@ def words_of(text: str) -> list[str]:
 
     >>> words_of("phalanx of the hand"), words_of("t12 vertebrae"), words_of("the who")
     (['phalanx', 'hand'], ['t', '12', 'vertebrae'], ['who'])
+    >>> words_of("license v3 0"), words_of("henry v")
+    (['license', '3', '0'], ['henry', 'v'])
     """
-    words = [singular(word) for word in WORD.findall(romanised(text))]
+    words = [singular(word) for word in WORD.findall(VERSION.sub("", romanised(text)))]
     return [word for word in words if word not in JOINING] or words
 
 

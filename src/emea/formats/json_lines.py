@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -119,11 +119,13 @@ def _records(path: Path) -> Iterator[tuple[str, object]]:
 
 def _held(found: dict[str, Any], path: Path) -> list[Any]:
     """The records in an object: features of GeoJSON, all of its values, each with its key, or those of its only list of
-    records."""
+    records; and of a dictionary of texts or numbers, a record for each."""
     if {"@context", "@graph"} & found.keys():
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
     if found.get("type") == "FeatureCollection" and isinstance(found.get("features"), list):
         return [_feature(each) if _is_record(each) else each for each in found["features"]]
+    if all(isinstance(each, str) for each in found.values()) or _all_numbers(found.values()):
+        return [{"key": key, "value": value} for key, value in found.items()]
     records = [each for each in found.values() if isinstance(each, dict)]
     if records and len(records) == len(found):
         key = next((name for name in KEYS if not any(name in record for record in records)), KEYS[-1])
@@ -147,6 +149,10 @@ def _feature(feature: dict[str, Any]) -> dict[str, object]:
 
 def _fields(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _all_numbers(values: Iterable[object]) -> bool:
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
 
 
 def _is_record(value: object) -> bool:

@@ -178,11 +178,19 @@ INSERT INTO city VALUES (1, 'Zürich', 'CH', 1, x'ff'), (2, 'Paris', 'FR', 2.5, 
 """
 
 
+XML_RECORDS = """<?xml version="1.0"?><!DOCTYPE towns [<!ENTITY river "Aare">]>
+<towns xmlns="https://example.org/"><made>2020</made>
+<town id="b"><name xml:lang="de">Bern</name><at><lat>46.9</lat></at><in>c</in><river>&river;</river></town>
+<town id="c" in="b"><name>Thun &amp; <i>lake</i></name><river>Aare</river><river><![CDATA[Kander]]></river><x/></town>
+</towns>"""
+
+
 def read_only(suffix: str) -> bytes:
     """A file of a format that nothing here writes."""
     texts = {".obo": OBO, ".ofn": FUNCTIONAL, ".owx": OWL_XML, ".omn": MANCHESTER}
     texts |= {".jsonl": RECORDS, ".ndjson": RECORDS, ".json": f"[{','.join(RECORDS.splitlines())}]"}
     features = ",".join(f'{{"properties": {each}, "geometry": {POINT}}}' for each in RECORDS.splitlines())
+    texts[".xml"] = XML_RECORDS
     texts[".geojson"] = f'{{"type": "FeatureCollection", "features": [{features}]}}'
     if suffix in texts:
         return texts[suffix].encode()

@@ -208,6 +208,10 @@ class GraphReader(Format):
     choices: ClassVar[tuple[str, ...]] = ()
     """What of a `Reading` it heeds, besides which entities may be linked."""
 
+    def holds_graph(self, path: Path) -> bool:  # noqa: ARG002 - most suffixes have one reader
+        """Whether a file with one of the suffixes is of this format; asked where several formats share a suffix."""
+        return True
+
     @abstractmethod
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a file."""

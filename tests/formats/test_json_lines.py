@@ -101,6 +101,8 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
             r"found an object with the lists a, c, expected records: in an",
         ),
         ("a.json", '{"a": [1, 2]}', r"found an object, expected records: in an array"),
+        ("a.json", '{"id": "a", "name": "b"}', r"found an object, expected records"),  # one record
+        ("a.json", '{"a": "b", "c": 1, "d": 2, "e": 3, "f": 4}', r"found an object, expected records"),
         (
             "a.json",
             '{"@context": {}, "@id": "a"}',
@@ -148,6 +150,15 @@ def test_an_object_may_hold_the_records(tmp_path: Path, data: dict[str, object],
     assert {row[:3] for row in literal_names(graph)} >= {("acme", "name", "Acme"), ("acme", "city", "Bern")}
 
 
+@pytest.mark.parametrize("values", [["Austria", "Bern", "", "D", "E"], [1, 2.5, 3, 4, 5]])
+def test_a_dictionary_is_a_table_of_keys_and_values(tmp_path: Path, values: list[object]) -> None:
+    (tmp_path / "lands.json").write_text(json.dumps(dict(zip("abcde", values, strict=True))))
+    graph = read_graph(tmp_path / "lands.json")
+    assert graph.entities.to_pylist() == ["a", "b", "c", "d", "e"]
+    told = {row[0]: row[2] for row in literal_names(graph) if row[1] == "value"}
+    assert told == {key: str(value) for key, value in zip("abcde", values, strict=True) if value != ""}
+
+
 @pytest.mark.parametrize("suffix", ["json", "geojson"])
 def test_features_of_geojson_are_records(tmp_path: Path, suffix: str) -> None:
     point = {"type": "Point", "coordinates": [7.4, 46.9]}
@@ -165,9 +176,10 @@ def test_features_of_geojson_are_records(tmp_path: Path, suffix: str) -> None:
     }
 
 
-def test_json_beside_tables_describes_them(tmp_path: Path) -> None:
+def test_json_and_xml_beside_tables_describe_them(tmp_path: Path) -> None:
     (tmp_path / "city.jsonl").write_text('{"id": "b", "name": "Bern"}')
     (tmp_path / "land.csv").write_text("id,name\nCH,Switzerland\n")
     (tmp_path / "datapackage.json").write_text('{"resources": []}')
+    (tmp_path / "pom.xml").write_text("<project/>")
     (tmp_path / "~$open.xlsx").write_bytes(b"")
     assert read_graph(tmp_path).entities.to_pylist() == ["city", "city/b", "land", "land/CH"]

@@ -28,7 +28,7 @@ from emea.formats._decided import decided_in, read_database, tell_uncounted
 from emea.formats._files import IN_PARTS, TornError, in_parts, is_folder, read_by, suffix
 from emea.formats._folder import Folder
 from emea.formats._frames import Held, held, pair_names
-from emea.formats._lookup import every_format, first_with, graph_format, pair_format
+from emea.formats._lookup import every_format, first_with, graph_format, pair_format, reader_of
 from emea.formats._lookup import read_pair_names as read_pair_names  # also for runs
 from emea.formats._pairs import (
     MANY_TO_MANY,
@@ -92,7 +92,7 @@ def graph_source(place: str | Path) -> GraphReader | GraphServer:
     if isinstance(place, Path):
         if is_folder(place) and not in_parts(place):
             return Folder()
-        return graph_format(IN_PARTS if in_parts(place) else place, GraphReader)
+        return reader_of(IN_PARTS if in_parts(place) else place)
     if is_stored(place):  # a folder, if its name does not say otherwise
         found, _ = first_with(GraphReader, lambda each: each.suffixes, suffix(name_of(place)))
         return found or Folder()

@@ -16,7 +16,7 @@ from emea.formats._files import suffix
 from emea.formats._lookup import every_format
 from emea.formats._wide import TableReader, rows_graph
 
-DESCRIBING = ".json"  # beside tables, such a file is about them
+DESCRIBING = (".json", ".xml")  # beside tables, such a file is about them
 OF_A_RUN = ("settings.toml", "alignment.tsv")
 PASSING = (".", "~$")  # how files begin that are hidden, or there while a workbook is open
 
@@ -56,9 +56,8 @@ class Folder(TableReader):
 def _readers() -> dict[str, TableReader]:
     """The formats of tables by suffix."""
     formats = [*every_format()][::-1]  # built-in ones come last, and win
-    known = {ending: each for each in formats if isinstance(each, TableReader) for ending in each.suffixes}
-    del known[DESCRIBING]
-    return known
+    tables = [each for each in formats if isinstance(each, TableReader)]
+    return {ending: each for each in tables for ending in each.suffixes if ending not in DESCRIBING}
 
 
 def _files(path: Path) -> list[tuple[Path, TableReader]]:

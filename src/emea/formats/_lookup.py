@@ -79,6 +79,17 @@ def graph_format(path: Path, contract: type[GraphFormat]) -> GraphFormat:
     return _known_suffix(found, path, "a graph", known)
 
 
+def reader_of(path: Path) -> GraphReader:
+    """The format of a file with a graph: of those that read its suffix, the first that finds its own in it."""
+    wanted, first = suffix(path), None
+    for each in every_format():
+        if isinstance(each, GraphReader) and wanted in each.suffixes:
+            if not path.is_file() or each.holds_graph(path):
+                return each
+            first = first or each
+    return first or graph_format(path, GraphReader)
+
+
 def pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
     """The format that reads or writes pairs in files with this suffix."""
     found, known = first_with(contract, lambda each: each.pair_suffixes, suffix(path))

@@ -44,6 +44,7 @@ OTHERS: dict[RdfFormat | OntologySyntax, re.Pattern[bytes]] = {  # what people a
     MANCHESTER: re.compile(COMMENTS + rb"(Prefix|Ontology):"),
     RdfFormat.TURTLE: re.compile(COMMENTS + rb"(?i:@?prefix\s+[\w.-]*:|@?base)\s*<"),
 }
+ELEMENT, RDF_MARK = re.compile(PROLOG + rb"<[^\W\d]", re.DOTALL), b"22-rdf-syntax-ns#"  # of XML, and of RDF in it
 RELATIVE = "file:///"  # how the names begin that were completed because a file states no base
 TRIPLE_TERM = b"<<("
 TRIPLE_TERMS = 1_000  # allowed in a file; the parser's stack would overflow at about 10,000 nested ones
@@ -64,9 +65,19 @@ def recognised(path: Path) -> RdfFormat | OntologySyntax:
     syntax = SYNTAX[suffix(path)]
     if syntax != RdfFormat.RDF_XML:
         return syntax
-    with open_bytes(path) as file:
-        start = file.peek(BUFFER)
+    start = _start(path)
     return next((other for other, pattern in OTHERS.items() if pattern.match(start)), syntax)
+
+
+def holds_rdf(path: Path) -> bool:
+    """Whether a file with a suffix of RDF/XML does not begin as other XML."""
+    start = _start(path)
+    return recognised(path) != RdfFormat.RDF_XML or RDF_MARK in start or not ELEMENT.match(start)
+
+
+def _start(path: Path) -> bytes:
+    with open_bytes(path) as file:
+        return file.peek(BUFFER)
 
 
 def own_iri(path: Path) -> str:

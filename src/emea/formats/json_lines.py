@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
-from emea.formats._columns import CHUNK
 from emea.formats._files import suffix
+from emea.formats._records import Records
 from emea.formats._text import text_lines, whole_text
-from emea.formats._values import typed, united
 from emea.formats._wide import TableReader
 
 KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
 WHOLE = {".json", ".geojson"}  # suffixes of files that are one value
 KEYS = ("key", "_id", "@id", "key of the record")  # what these are called, unless a record has such a field
+FEWEST, PLAIN_VALUES = 5, (str, int | float)  # entries of a dictionary at least, which are all of one kind
 SHOWN = 60  # characters of the names of lists that a message shows
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -34,51 +33,16 @@ class JSONLines(TableReader):
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all records, named like the file."""
-        columns: dict[str, _Column] = {}
-        count = 0
+        records = Records()
         for place, record in _records(path) if suffix(path) in WHOLE else _lines(path):
             if not isinstance(record, dict):
                 found = KINDS.get(type(record), "a number")
                 raise InputError(f"{place}: found {found}, expected a record in braces")
             try:
-                for name, value in _values(record, "", 0):
-                    columns.setdefault(name, _Column()).add(count, value)
+                records.add(list(_values(record, "", 0)))
             except ValueError as error:
                 raise InputError(f"{place}: {error}") from error
-            count += 1
-        return {path.name.partition(".")[0]: pa.table({name: each.build(count) for name, each in columns.items()})}
-
-
-class _Column:
-    """The values of a field, and the records they belong to."""
-
-    def __init__(self) -> None:
-        self._rows: list[int] = []
-        self._values: list[object] = []
-        self._parts: list[pa.Array] = []
-
-    def add(self, row: int, value: object) -> None:
-        """Add a value of a record."""
-        self._rows.append(row)
-        self._values.append(value)
-        if len(self._values) == CHUNK:
-            self._pack()
-
-    def build(self, count: int) -> pa.ChunkedArray:
-        """The column for this many records: of single values, or of lists if a record has several."""
-        self._pack()
-        values, rows = united(self._parts).combine_chunks(), np.array(self._rows)
-        sizes = np.bincount(rows, minlength=count)
-        if sizes.max() > 1:
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
-            return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(offsets), values)])
-        place = np.zeros(count, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        return pa.chunked_array([values.take(pa.array(place, mask=sizes == 0))])
-
-    def _pack(self) -> None:
-        self._parts.append(typed(self._values))
-        self._values = []
+        return {path.name.partition(".")[0]: records.table()}
 
 
 def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]]:
@@ -124,7 +88,7 @@ def _held(found: dict[str, Any], path: Path) -> list[Any]:
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
     if found.get("type") == "FeatureCollection" and isinstance(found.get("features"), list):
         return [_feature(each) if _is_record(each) else each for each in found["features"]]
-    if all(isinstance(each, str) for each in found.values()) or _all_numbers(found.values()):
+    if len(found) >= FEWEST and any(all(isinstance(each, kind) for each in found.values()) for kind in PLAIN_VALUES):
         return [{"key": key, "value": value} for key, value in found.items()]
     records = [each for each in found.values() if isinstance(each, dict)]
     if records and len(records) == len(found):
@@ -149,10 +113,6 @@ def _feature(feature: dict[str, Any]) -> dict[str, object]:
 
 def _fields(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _all_numbers(values: Iterable[object]) -> bool:
-    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
 
 
 def _is_record(value: object) -> bool:

@@ -18,7 +18,7 @@ from emea.formats._equality import stated
 from emea.formats._files import suffix, writing
 from emea.formats._ntriples import check_iris
 from emea.formats._pairs import DIFFERENT, EQUAL, PairColumns, is_excluded, is_unmatched
-from emea.formats._quads import SYNTAX, open_quads
+from emea.formats._quads import SYNTAX, holds_rdf, open_quads
 from emea.formats._rdfxml import write_rdf_xml
 from emea.formats._selection import expanded
 from emea.formats._statements import DATASETS, read_statements
@@ -36,6 +36,10 @@ class RDF(GraphReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     suffixes: ClassVar[tuple[str, ...]] = tuple(SYNTAX)
     choices: ClassVar[tuple[str, ...]] = ("graph", "context", "lenient")
     pair_suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ttl")
+
+    def holds_graph(self, path: Path) -> bool:
+        """Whether a document in XML is RDF, or an ontology."""
+        return suffix(path) != ".xml" or holds_rdf(path)
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a file or, if it has several, the chosen one."""

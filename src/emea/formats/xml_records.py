@@ -1,0 +1,102 @@
+"""XML records: elements of one name, one after the other, whose attributes and inner elements are their fields."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+from xml.etree import ElementTree
+
+import pyarrow as pa
+
+from emea.errors import InputError
+from emea.formats._cells import DEEPEST
+from emea.formats._quads import holds_rdf
+from emea.formats._records import Records
+from emea.formats._wide import TableReader
+from emea.formats._xml import open_xml
+
+Element = ElementTree.Element
+SELF = "text"  # the name of a record's own text
+
+
+class XMLRecords(TableReader):
+    """Nested elements become columns such as address.city; a repeated one is several values."""
+
+    description: ClassVar[str] = "XML records (.xml): elements of one name below the first, or below one of its parts"
+    suffixes: ClassVar[tuple[str, ...]] = (".xml",)
+
+    def holds_graph(self, path: Path) -> bool:
+        """Whether the document is neither RDF nor an ontology."""
+        return not holds_rdf(path)
+
+    def read_tables(self, path: Path) -> dict[str, pa.Table]:
+        """The table of all records, named like the file; of records with different names, a table for each."""
+        with open_xml(path) as file:
+            root = ElementTree.parse(file).getroot()
+        found = _records(root)
+        if not found:
+            raise InputError(
+                f"{path}: found '{_name(root.tag)}' without elements that repeat, expected RDF/XML, or records: "
+                "elements of one name below the first"
+            )
+        return {
+            path.name.partition(".")[0] if len(found) == 1 else name: _table(records, path)
+            for name, records in found.items()
+        }
+
+
+def _records(node: Element) -> dict[str, list[Element]]:
+    """The records by their names: what repeats below the first element that has such, or below its parts."""
+    while not (found := _repeated(node)) and len(node) == 1:
+        node = node[0]
+    for part in () if found else node:
+        for name, records in _repeated(part).items():
+            found.setdefault(name, []).extend(records)
+    return found
+
+
+def _repeated(node: Element) -> dict[str, list[Element]]:
+    """The elements directly below a node whose names repeat there, and which have fields."""
+    times = Counter(_name(each.tag) for each in node)
+    found: dict[str, list[Element]] = {}
+    for each in node:
+        if times[_name(each.tag)] > 1:
+            found.setdefault(_name(each.tag), []).append(each)
+    return {name: records for name, records in found.items() if any(len(each) or each.attrib for each in records)}
+
+
+def _table(elements: list[Element], path: Path) -> pa.Table:
+    records = Records()
+    for number, element in enumerate(elements, 1):
+        try:
+            records.add(list(_values(element, "", 0)))
+        except ValueError as error:
+            raise InputError(f"{path}, record {number}: {error}") from error
+    return records.table()
+
+
+def _values(element: Element, name: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The texts in a record with the names of their fields: attributes, then what is inside; text with marks in it is
+    one value."""
+    if depth > DEEPEST:
+        raise ValueError(f"found elements nested more than {DEEPEST} levels deep, expected fewer")
+    for attribute, value in element.items():
+        if value.strip() and not attribute.startswith("{http://www.w3.org/XML/"):  # xml:lang, xml:space
+            yield _joined(name, attribute), value.strip()
+    mixed = any(part.strip() for part in (element.text or "", *(each.tail or "" for each in element)))
+    if mixed:
+        yield name or SELF, " ".join("".join(element.itertext()).split())
+        return
+    for each in element:
+        yield from _values(each, _joined(name, each.tag), depth + 1)
+
+
+def _joined(name: str, inner: str) -> str:
+    return f"{name}.{_name(inner)}" if name else _name(inner)
+
+
+def _name(tag: str) -> str:
+    """The name of an element or attribute without its namespace."""
+    return tag.rpartition("}")[2]

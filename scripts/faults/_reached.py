@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).parents[2]
 KEPT = REPOSITORY / "build" / "reached.json"
 APART = ("tests/engine", "tests/review/test_review_page.py", "tests/report/test_widget.py")  # clusters and browsers
 BUDGET, MOST = 60.0, 400  # seconds, as measured while lines were counted, and tests for one line
+PATIENCE = 200  # seconds after which a test counts as one that always fails
 TOOK = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
@@ -91,7 +92,15 @@ def learn(jobs: int) -> None:
 def _told(jobs: int, data: Path) -> str:
     """What the tests say."""
     line = [sys.executable, "-m", "pytest", "-m", "not slow", "-n", str(jobs), "-p", "pytest_cov.plugin", "--cov=emea"]
-    line += ["--cov-context=test", "--cov-report=", "--durations=0", "--durations-min=0", "-vv", "--color=no"]
+    line += [
+        "--cov-context=test",
+        "--cov-report=",
+        f"--timeout={PATIENCE}",
+        "--durations=0",
+        "--durations-min=0",
+        "-vv",
+        "--color=no",
+    ]
     line += [f"--ignore={each}" for each in APART]
     environment = os.environ | {
         "COVERAGE_FILE": str(data),

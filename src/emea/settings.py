@@ -273,6 +273,8 @@ def read_config(path: Path, table: str | None = None) -> dict[str, Any]:
         raise SettingsError(f"{path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply; expected settings, such as em.rounds = 5") from error
     run = values.pop("run", {})
     return run if table == "run" else values
 
@@ -284,7 +286,7 @@ def _assigned(assignment: str) -> dict[str, Any]:
         try:
             if equals and "\n" not in assignment:
                 return tomllib.loads(f"{key} = {value}")
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             continue
     hint = "; quote a name that contains a colon: 'encoders.\"module:Class\".dimension=32'" if ":" in key else ""
     raise SettingsError(f"found {assignment!r}, expected KEY=VALUE such as em.rounds=5{hint}")

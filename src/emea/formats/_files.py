@@ -51,6 +51,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_file(path: Path) -> bool:
+    """Whether a path is a file; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def in_parts(path: Path) -> bool:
     """Whether a folder is one Parquet table in parts, as Spark and others write it."""
     if not is_folder(path):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from emea import plugins
 from emea.contracts import Format, GraphReader, GraphServer, GraphWriter, PairReader, PairWriter
 from emea.errors import EmeaError, InputError, InputWarning
-from emea.formats._files import read_by, suffix
+from emea.formats._files import is_file, read_by, suffix
 
 FormatT = TypeVar("FormatT", bound=Format)
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
@@ -84,7 +84,7 @@ def reader_of(path: Path) -> GraphReader:
     wanted, first = suffix(path), None
     for each in every_format():
         if isinstance(each, GraphReader) and wanted in each.suffixes:
-            if not path.is_file() or each.holds_graph(path):
+            if not is_file(path) or each.holds_graph(path):
                 return each
             first = first or each
     return first or graph_format(path, GraphReader)

@@ -21,7 +21,7 @@ types:
 quick-tests:
 	$(BIN)/python -m pytest -m "not slow"
 
-# Kills, memory, clusters, large fuzzing, the site, quality on the benchmarks.
+# Kills, memory, clusters, stores, pages in a browser, whole runs, large fuzzing, the site, quality on the benchmarks.
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow --dist loadgroup --durations=15 tests
 

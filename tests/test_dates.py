@@ -180,6 +180,7 @@ def test_the_order_of_day_and_month_is_found_out() -> None:
     assert linked(people("%m/%d/%Y", last_day=12))[1].f1 > 0.98  # .96 if dates are text
 
 
+@pytest.mark.slow
 def test_a_day_off_is_nearly_the_same_day() -> None:
     result, measures = linked(people("%d.%m.%Y", astray=0.25))
     assert measures.f1 > 0.98

@@ -168,6 +168,7 @@ def test_bars_add_up_where_entities_have_several_counterparts(cardinality: str) 
         assert bars.of(source, target).log_odds == pytest.approx(logit(confidence), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_bars_of_every_judged_link_add_up_also_from_the_folder(folder: Path) -> None:
     kept = Kept.read(folder)
     assert kept.grounds.judged is not None
@@ -367,6 +368,7 @@ def test_what_limits_a_pair_without_common_values_is_what_the_loop_believed(expl
         assert text.startswith("chance makes links as good" if values else "values say so little"), row
 
 
+@pytest.mark.slow
 def test_neighbours_are_named_where_links_are_judged_from_the_target(tmp_path: Path) -> None:
     graphs = write_small_world(tmp_path)
     command("align", *graphs, "--out", "run", "--cardinality", "one-to-many", *QUICK, folder=tmp_path)
@@ -533,6 +535,7 @@ def test_without_a_link_the_closest_candidate_is_told(structural: emea.Result) -
     check(found)
 
 
+@pytest.mark.slow
 def test_the_candidate_that_is_told_is_the_one_that_is_listed(
     folder: Path, explainer: Explainer, structural: emea.Result
 ) -> None:

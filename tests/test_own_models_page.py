@@ -14,6 +14,8 @@ from emea import plugins
 from emea.cli import main
 from emea.contracts import Encoder, Progress
 
+pytestmark = pytest.mark.slow  # whole runs
+
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
 
 

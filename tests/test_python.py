@@ -506,6 +506,7 @@ def test_a_result_does_not_differ_from_itself(result: emea.Result, tmp_path: Pat
         emea.compare(result, swapped, sorted(RIGHT))
 
 
+@pytest.mark.slow
 def test_saved_runs_are_compared_as_they_were_in_memory(tmp_path: Path) -> None:
     task, reference = emea.read_example("world", seeds=50)
     truth = Path(emea.__file__).parent / "examples" / "world" / "links.tsv"

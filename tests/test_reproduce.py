@@ -202,6 +202,7 @@ def test_figure_4_takes_other_encoders(command: Command, known: Path) -> None:
     assert "unknown encoder" in command("fig4", "--encoder", "gcn", out=known, code=2)
 
 
+@pytest.mark.slow
 def test_the_table_shows_the_mean_of_the_cells_beside_the_paper(command: Command, results: Path) -> None:
     command("table1")
     rows = {(row["set"], row["seeds"], row["method"]): row for row in rows_of(results / "table1.csv")}
@@ -313,6 +314,7 @@ def test_times_are_told_for_each_machine(command: Command, known: Path) -> None:
     assert rows[1]["machine"] == "an abacus"
 
 
+@pytest.mark.slow
 def test_one_page_shows_all_that_was_made(command: Command, results: Path) -> None:
     for name in ("fig5", "fig7", "table2"):
         command(name, draw=True)

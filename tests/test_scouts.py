@@ -73,6 +73,7 @@ def test_without_scouts_there_is_one_loop() -> None:
     assert (states[-1].scouts, len(states[-1].scouted)) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_any_round_to_the_same_end() -> None:
     seen, states, whole = ran(2)
     chosen = settings(2)

@@ -23,6 +23,8 @@ from emea.runs.claim import Writer
 from emea.runs.folder import CHECKPOINT, LAST
 from interruptions import Case
 
+pytestmark = pytest.mark.slow  # a server of objects for each
+
 TIMES = "timings.jsonl"  # differ from run to run
 ELSEWHERE = Writer(process=4711, host="alpha", machine="another", since="2026-01-02 03:04 UTC")
 

@@ -11,6 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from made_up import Row, rows
 from playwright.sync_api import Page, expect
 
+pytestmark = pytest.mark.slow  # in a browser
+
 Open = Callable[..., Page]
 HOSTILE: list[Row] = [
     (

@@ -15,6 +15,8 @@ from emea.runs.explaining import Explainer
 from test_run import QUICK, command
 from towns import SCRIPTS, write_towns
 
+pytestmark = pytest.mark.slow  # in a browser
+
 Open = Callable[..., Page]
 VERDICTS = {"y": "yes", "n": "no", "0": "none", "u": "unsure"}
 

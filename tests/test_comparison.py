@@ -68,6 +68,7 @@ def similarity(first: str, second: str) -> float:
         ("d 1995-03-01", "d 1995-02-28", NEXT_DAY, NEXT_DAY),
         ("d 1996-03-01", "d 1996-02-29", NEXT_DAY, NEXT_DAY),
         ("d 1900-03-01", "d 1900-02-28", NEXT_DAY, NEXT_DAY),
+        ("d 2000-03-01", "d 2000-02-29", NEXT_DAY, NEXT_DAY),
         ("d 1995-12-31", "d 1996-01-01", NEXT_DAY, NEXT_DAY),
         ("d 1995-03-04", "d 1995-04-03", SLIPPED, SLIPPED),
         ("d 1995-03-04", "d 1996-03-04", SLIPPED, SLIPPED),

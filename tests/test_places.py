@@ -46,6 +46,8 @@ def test_positions_are_read(text: str, columns: set[str], tmp_path: Path) -> Non
         "id,Breite,Länge\na,52.5,13.4\nb,-18,178.4\n",  # perhaps of a table
         "id,dec,ra\na,december,right\nb,decimal,left\n",  # no numbers
         "id,lat,lon\na,520.5,13.4\nb,-180,178.4\n",  # no latitudes
+        "id,where\na,POINT(13.4 95.5)\nb,POINT(178.4 -91)\n",
+        "id,where\na,POINT(360.5 52.5)\nb,POINT(-361 18)\n",
         'id,size\na,"52,13"\nb,"18,178"\n',  # perhaps numbers with a comma
         'id,text\na,"point of view"\nb,"7.5, 9.1 or 4"\n',
     ],

@@ -67,12 +67,37 @@ def test_a_header_that_no_row_agrees_with_is_to_be_mended(tmp_path: Path) -> Non
         columns(tmp_path, "id,name,Land, Staat\n" + rows)
 
 
-def test_a_first_row_like_the_others_is_told(tmp_path: Path) -> None:
+def test_without_a_header_columns_are_numbered(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(ROWS)
-    told = "a.csv: the first row names the columns, but 'Malbec 0,75l' and 'Peru' also stand below; is there no header?"
-    assert any(note.endswith(told) for note in read_graph(tmp_path / "a.csv").notes)
-    (tmp_path / "a.csv").write_text(HEADER + "W;Bezeichnung;Peru;7\n" + ROWS)
-    assert not any("no header" in note for note in read_graph(tmp_path / "a.csv").notes)
+    graph = read_graph(tmp_path / "a.csv")
+    assert graph.columns == ("column 1", "column 2", "column 3", "column 4")
+    assert len(graph.entities) == ROWS.count("\n")
+    told = "the first row is no header, since it has 'Malbec 0,75l' and 'Peru', like those below: columns are numbered"
+    assert graph.notes[0].endswith(f"a.csv: {told}")
+    named = read_graph(tmp_path / "a.csv", Reading(id_column="column 1"))
+    assert named.entities[0].as_py() == "W0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + "W;Bezeichnung;Peru;7\n" + ROWS,  # one name that also stands below
+        HEADER + ROWS + HEADER + ROWS.replace("W", "X"),  # two tables, one below the other
+        "id;https://a.org/name;https://a.org/land\n"
+        + ROWS.replace(",50", "").replace(";Peru", ""),  # names that are URIs
+        "id;2020;2021;2022\na;2020;7;2022.5\nb;2;3;4\n",
+    ],
+)
+def test_a_header_stays_one(text: str, tmp_path: Path) -> None:
+    assert columns(tmp_path, text)[0] != "column 1"
+
+
+def test_a_folder_tells_of_tables_without_a_header(tmp_path: Path) -> None:
+    (tmp_path / "wines.csv").write_text(ROWS)
+    (tmp_path / "lands.csv").write_text("id,name\np,Peru\nc,Chile\n")
+    graph = read_graph(tmp_path)
+    assert any("wines.csv: the first row is no header" in note for note in graph.notes)
+    assert sum(name.startswith("wines/") for name in graph.entities.to_pylist()) == ROWS.count("\n")
 
 
 @pytest.mark.parametrize(

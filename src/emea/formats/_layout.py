@@ -14,6 +14,7 @@ SAMPLE = 100  # lines, or rows, looked at
 MOST = 0.5  # share of them
 LONGEST_SAMPLE = 1 << 20  # characters
 DECIMAL = re.compile(r"(?<=\d),(?=\d)")
+ADDRESS = re.compile(r"\s*(https?://|www\.)\S+\s*$|\s*[^\s@]+@[^\s@]+\.[^\s@]+\s*$")  # of a page, or for mail
 FEWEST = 2  # rows that can disagree with a header
 RDF = {  # how files begin that are no tables, and what they should be called
     ("Turtle", ".ttl"): re.compile(r"\s*(@(prefix|base)\s|(?i:prefix|base)\s+[\w.-]*:?\s*<)"),
@@ -55,16 +56,26 @@ def header_fault(rows: Sequence[Numbered]) -> str | None:
 
 
 def data_in_header(rows: Sequence[list[str]]) -> str | None:
-    """What stands in the first row as in others below it, if that row seems to be one of them and not a header: in two
-    columns at least.
+    """What in the first row says that it is one of the others and no header: in two columns at least, a cell that also
+    stands below, or an address above addresses. A header may stand again further down.
 
     >>> data_in_header([["1", "Rum", "Peru"], ["2", "Gin", "Peru"], ["3", "Rum", "Cuba"]])
     "'Rum' and 'Peru'"
+    >>> data_in_header([["a", "https://a.org", "x"], ["b", "https://b.org", "x"]])
+    "'https://a.org' and 'x'"
     """
     header, *others = rows or [[]]
-    below = zip_longest(*others)
-    found = [name for name, cells in zip(header, below, strict=False) if name.strip() and name in cells]
+    if header in others:
+        return None
+    columns = zip(header, zip_longest(*others), strict=False)
+    found = [cell for cell, below in columns if cell.strip() and (cell in below or _addresses([cell, *below]))]
     return " and ".join(f"'{each}'" for each in found[:FEWEST]) if len(found) >= FEWEST else None
+
+
+def _addresses(cells: Sequence[str | None]) -> bool:
+    """Whether the first cell is an address, and most of the others that are not empty, one at least."""
+    told = [ADDRESS.match(cell) is not None for cell in cells if cell and cell.strip()]
+    return told[0] and sum(told[1:]) > MOST * len(told[1:])
 
 
 def rdf_hint(text: str) -> str:

@@ -79,13 +79,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if kind == "rows":
             graph = self._of_rows(path, reading)
             unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
-            odd = data_in_header(first)
             notes = [f"{path}: {OTHERWISE} triples"] if unsure else []
-            notes += (
-                [f"{path}: the first row names the columns, but {odd} also stand below; is there no header?"]
-                if odd
-                else []
-            )
             return replace(graph, notes=(*graph.notes, *notes))
         columns = GraphColumns()
         for number, row in _rows_under(path, TRIPLE_HEADER, TRIPLE_DEFAULTS, required=3):
@@ -105,13 +99,15 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return replace(graph, notes=(*graph.notes, *skipped.notes()))
 
     def read_tables(self, path: Path, skipped: Skipped | None = None) -> dict[str, pa.Table]:
-        """The table whose first row names the columns."""
+        """The table whose first row names the columns, unless that is data, too."""
         expected = "commas" if suffix(path) == ".csv" else "tabs"
         return {path.name.partition(".")[0]: _table(path, expected, skipped)}
 
     def guessed(self, path: Path) -> tuple[str, ...]:
-        """That the encoding was, if so."""
-        return encoding_notes(path)
+        """That the encoding was, if so, and that there is no header."""
+        odd = data_in_header([row for _, row in islice(separated_rows(path, Skipped(path)), SAMPLE)])
+        told = f"{path}: the first row is no header, since it has {odd}, like those below: columns are numbered"
+        return (*encoding_notes(path), *([told] if odd else []))
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -266,8 +262,9 @@ def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
     first = list(islice(rows, SAMPLE))
     header = first[0][1] if first else []
     _check_header(path, first, separator)
-    names = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
-    rows = chain(first[1:], rows)
+    headed = data_in_header([row for _, row in first]) is None
+    names = [headed * name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
+    rows = chain(first[headed:], rows)
     parts: list[list[pa.Array]] = [[] for _ in names]
     while block := list(islice(rows, CHUNK)):
         for number, row in block:

@@ -239,7 +239,7 @@ def test_the_setting_named_for_an_option_is_one_and_the_option_is_known() -> Non
 
 def test_settings_nested_too_deeply_are_refused(tmp_path: Path) -> None:
     (tmp_path / "deep.toml").write_text("em.rounds = " + "[" * 5000)
-    with pytest.raises(SettingsError, match=r"deep\.toml is nested too deeply"):
+    with pytest.raises(SettingsError, match=r"deep\.toml is not valid TOML: .*recursion"):
         load(config=tmp_path / "deep.toml")
     with pytest.raises(SettingsError, match="found "):
         load(assignments=["em.rounds=" + "[" * 5000])

@@ -271,10 +271,8 @@ def read_config(path: Path, table: str | None = None) -> dict[str, Any]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
-    except RecursionError as error:
-        raise SettingsError(f"{path} is nested too deeply; expected settings, such as em.rounds = 5") from error
     run = values.pop("run", {})
     return run if table == "run" else values
 

@@ -22,6 +22,7 @@ from emea.evidence.codes import read_codes
 from emea.evidence.counters import without_counters
 from emea.evidence.dates import read_days
 from emea.evidence.descriptions import naming_attribute
+from emea.evidence.languages import understood
 from emea.evidence.linked import with_names
 from emea.evidence.lists import divided
 from emea.evidence.units import converted
@@ -169,7 +170,8 @@ def prepare(task: Task, settings: EvidenceSettings) -> Prepared:
     plain = [{**words_apart(graph), **read_amounts(graph)} for graph in (source, target)]
     meanings = {**plain[0], **codes[0], **days[0]}, {**plain[1], **codes[1], **days[1]}
     first, second = (
-        read_values(graph, settings, common, own) for graph, own in zip((source, target), meanings, strict=True)
+        read_values(graph, settings, common, own)
+        for graph, own in zip(understood(source, target), meanings, strict=True)
     )
     first, second = without_counters(first, second, (len(source.entities), len(target.entities)), task.seeds)
     first, second = put_together(first, second)

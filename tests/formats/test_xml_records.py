@@ -104,3 +104,9 @@ def test_entities_and_encodings_of_xml_are_heeded(tmp_path: Path) -> None:
 def test_bad_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_graph(written(tmp_path, text, "a.xml"))
+
+
+def test_text_that_was_encoded_twice_is_refused(tmp_path: Path) -> None:
+    twice = CITIES.encode("utf-16-le").decode("latin-1")
+    with pytest.raises(InputError, match=r"line 1: found zeros, expected text in utf-16$"):
+        read_graph(written(tmp_path, twice, encoding="utf-16"))

@@ -96,6 +96,9 @@ class SafeXML(io.RawIOBase):
                 piece = self._decoder.decode(raw, final=not raw).encode()
             except UnicodeError as error:
                 raise self._undecodable(error) from error
+            if b"\0" in piece:  # expat would take it for UTF-16, whatever it is told
+                line = self._lines + 1 + piece.count(b"\n", 0, piece.index(b"\0"))
+                raise InputError(f"{self._path}, line {line}: found zeros, expected text in {self._encoding}")
             self._lines += piece.count(b"\n")
             try:
                 self._parser.Parse(piece, self._ended)

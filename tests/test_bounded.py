@@ -259,6 +259,7 @@ def right_links(limit: int) -> int:
     return int(torch.isin(*keys).sum())
 
 
+@pytest.mark.slow
 def test_a_whole_run_in_bounds_finds_as_much_where_all_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with embeddings in halves."""
     exact, bounds = right_links(2**62), right_links(0)

@@ -180,6 +180,7 @@ def test_other_devices_and_kinds_use_torch() -> None:
     assert devices.compiled(torch.zeros(1, device="meta")) is None
 
 
+@pytest.mark.slow
 def test_a_small_run_does_not_load_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a second; `tests/test_python.py` sees that importing the package does not."""
 

@@ -160,6 +160,7 @@ def test_names_are_no_evidence_unless_asked_for(pair: Callable[..., Path]) -> No
     }
 
 
+@pytest.mark.slow
 def test_the_numbering_is_the_same_in_every_process(tmp_path: Path) -> None:
     fields = "Depends: a\nRecommends: b\nSuggests: c\nBreaks: d\nEnhances: e\n"
     path = tmp_path / "Packages.xz"

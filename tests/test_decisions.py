@@ -152,6 +152,7 @@ def test_decisions_of_several_rounds_add_up_and_the_last_counts(tmp_path: Path) 
     assert sorted(checked) == [(0, 1), (1, 0), (2, 0), (3, 1), (4, 0)]
 
 
+@pytest.mark.slow
 def test_a_second_round_keeps_the_decisions_of_the_first(graphs: tuple[Path, Path], tmp_path: Path) -> None:
     command("align", "a.tsv", "b.tsv", "--quiet", *QUICK, folder=tmp_path)
     for row, (folder, next_folder) in enumerate((("run", "second"), ("second", "third"))):

@@ -407,6 +407,7 @@ def test_an_improbable_pair_is_explained_too(explainer: Explainer) -> None:
         check(found)
 
 
+@pytest.mark.slow
 def test_every_language_can_be_chosen(folder: Path) -> None:
     assert Explainer.open(folder, ["de"]).explain("Switzerland").source_label == "Schweiz"
     assert emea.load(folder).explain("Switzerland", language=" DE,en").source_label == "Schweiz"

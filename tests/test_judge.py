@@ -128,6 +128,7 @@ def test_decisions_teach_how_far_to_trust(registers: tuple[Task, Links], judged:
     assert float(doubted.alignment.confidence.max()) < float(everything.confidence.max()) - 0.2
 
 
+@pytest.mark.slow
 def test_decisions_teach_also_without_the_judge(registers: tuple[Task, Links], unjudged: Found) -> None:
     (task, _), (plain, before) = registers, unjudged
     order = np.random.default_rng(0).permutation(len(before))[:60]
@@ -174,6 +175,7 @@ def twins() -> Task:
     return Task(register([*enumerate(people)], "a"), register([*enumerate(lacking)], "b"), Links.empty())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["true", "false"])
 def test_what_decisions_teach_leaves_one_counterpart_at_most(judge: str) -> None:
     task = twins()
@@ -423,6 +425,7 @@ def test_pairs_with_the_same_evidence_are_counted_together(fields: int) -> None:
     assert found.sums(weight)[found.of[7]] == pytest.approx(weight[found.of == found.of[7]].sum())
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_pairs_within_a_graph_stands_for_all(
     registers: tuple[Task, Links], monkeypatch: pytest.MonkeyPatch
 ) -> None:

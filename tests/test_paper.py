@@ -169,6 +169,7 @@ def everything(found: Sequence[Round]) -> list[bytes]:
     return [tensor.detach().numpy().tobytes() for tensor in tensors]
 
 
+@pytest.mark.slow
 def test_validation_pairs_change_nothing_but_the_sharpness() -> None:
     task, _ = toy(1)
     pairs = task.validation

@@ -29,6 +29,7 @@ def test_a_figure_holds_the_measures() -> None:
     assert len(accepted["data"]["values"]) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")])
 def test_figures_are_written(suffix: str, start: bytes, tmp_path: Path) -> None:
     save_plot(SPEC, tmp_path / f"figure{suffix}")

@@ -191,6 +191,7 @@ def test_every_page_is_made_by_one_command(name: str, command: Command, results:
         json.loads(path.read_text(), parse_constant=pytest.fail)  # neither NaN nor infinity
 
 
+@pytest.mark.slow
 def test_figure_4_takes_other_encoders(command: Command, known: Path) -> None:
     command("fig4", "--encoder", "gcn_align", "--encoder", "rrea", out=known)
     rows = rows_of(known / "fig4.csv")

@@ -55,6 +55,7 @@ def ran(scouts: int) -> tuple[list[tuple[int, int, bool, int, int]], list[State]
     return seen, states, conclude(ended, prepared, chosen)
 
 
+@pytest.mark.slow
 def test_scouts_go_ahead_one_by_one_and_start_from_nothing() -> None:
     seen, states, outcome = ran(2)
     first = {scout: next(row for row in seen if row[0] == scout) for scout in (1, 2, 0)}

@@ -14,6 +14,8 @@ from emea.errors import InputError
 from emea.formats import convert, read_graph
 from emea.formats._stores import nearby
 
+pytestmark = pytest.mark.slow  # a server of objects for each
+
 
 @pytest.fixture
 def graphs(tmp_path: Path) -> Path:

@@ -64,6 +64,7 @@ results: .venv/installed-dev
 
 # Faults of all kinds, and docs/campaign.md: hours; AMOUNT="--minutes 10" takes a sample of each. Goes on where it was left.
 campaign: .venv/installed-dev
+	$(INSTALL) pytest-cov
 	$(BIN)/python scripts/campaign.py $(AMOUNT)
 
 fuzz: .venv/installed-dev

@@ -136,7 +136,7 @@ WORKS = [
     Work("reproduce", REPRODUCE, "pages"),
     Work("report", ["report", "run"], "report.html", None, (LINKED,)),
     Work("merge", ["merge", "run", "--out", "merged.ttl"], "merged.ttl", None, (LINKED,)),
-    Work("plot", ["plot", "run", "confidence", "--out", "plot.svg"], "plot.svg", None, (LINKED,)),
+    Work("plot", ["plot", "run", "confidence", "--out", "plot.json"], "plot.json", None, (LINKED,)),
     Work("convert", ["convert", "source.nt", "made.parquet"], "made.parquet"),
     Work("convert, packed", ["convert", "source.nt", "made.csv.gz"], "made.csv.gz"),
 ]

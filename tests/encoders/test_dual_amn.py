@@ -101,14 +101,18 @@ def standard_of(values: list[Tensor]) -> tuple[float, float]:
 
 
 def slow_loss(
-    output: list[Tensor], rows: Sequence[Row], settings: DualAMNSettings, held: Statistics | None = None
+    output: list[Tensor],
+    rows: Sequence[Row],
+    settings: DualAMNSettings,
+    held: Statistics | None = None,
+    among: Sequence[int] = range(ENTITIES),
 ) -> tuple[Tensor, Statistics]:
     """Mean over the pairs of the losses of both sides; and the mean and deviation of each, if they were not given."""
     total, used = torch.zeros((), dtype=output[0].dtype), []
     for source, target, weight in rows:
         for here, there in ((source, SOURCES + target), (SOURCES + target, source)):
             near = (output[here] - output[there]).square().sum()
-            others = [e for e in range(ENTITIES) if e not in (here, there)]
+            others = [e for e in among if e not in (here, there)]
             losses = [settings.margin + near - (output[here] - output[e]).square().sum() for e in others]
             losses += [torch.zeros_like(near)] * 2  # the pair itself: constants
             used.append(standard_of(losses) if held is None else held[len(used)])
@@ -219,6 +223,50 @@ def test_the_loss_in_single_precision_is_close() -> None:
     pairs = pairs_of(rows_of(SMALL_PAIRS))
     expected, _ = slow_loss(slow_output(doubled(start)), rows_of(pairs), encoder.settings)
     torch.testing.assert_close(only_loss(encoder, pairs).double(), expected, atol=0, rtol=1e-4)
+
+
+# --- negatives ---
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_negatives_a_step_compares_with_entities_of_its_pairs_and_as_many_others(seed: int) -> None:
+    encoder, pairs = encoder_of(seed, negatives=2), SMALL_PAIRS[:2]
+    ends = torch.stack(encoder.graph.pairs(pairs))
+    shown, places = encoder._compared(ends, torch.Generator().manual_seed(seed))
+    chosen = [int((encoder.output() - vector).abs().sum(1).argmin()) for vector in shown]
+    assert len(chosen) == len({*chosen}) == ends.numel() + 2 < ENTITIES
+    assert [[chosen[place] for place in side] for side in places.tolist()] == ends.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_loss_with_negatives_and_its_gradient_equal_the_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, pairs = encoder_of(seed, negatives=2), SMALL_PAIRS[:2]
+    own = {*torch.stack(encoder.graph.pairs(pairs)).flatten().tolist()}
+    order = torch.arange(ENTITIES, dtype=torch.float32)  # then the first that are not in the pairs are chosen
+    monkeypatch.setattr("torch.rand", lambda *_, **__: order.clone())
+    generator = torch.Generator().manual_seed(seed)
+    others = [entity for entity in range(ENTITIES) if entity not in own][:2]
+    output, places = encoder._compared(torch.stack(encoder.graph.pairs(pairs)), generator)
+    loss = dual_amn._HardestFirst.apply(output, *places, pairs.weight, encoder.settings)
+    expected, _ = slow_loss(
+        slow_output(encoder.parameters), rows_of(pairs), encoder.settings, among=sorted({*own, *others})
+    )
+    torch.testing.assert_close(loss, expected, atol=CLOSE, rtol=CLOSE)
+    slow = gradients(expected, encoder.parameters)
+    for name, gradient in gradients(loss, encoder.parameters).items():
+        torch.testing.assert_close(gradient, slow[name], atol=10 * CLOSE, rtol=10 * CLOSE)
+
+
+def test_as_many_negatives_as_there_are_entities_are_all_of_them() -> None:
+    drawn = (only_loss(encoder_of(negatives=negatives, batch=64), SMALL_PAIRS) for negatives in (0, ENTITIES))
+    torch.testing.assert_close(*drawn, atol=0, rtol=0)
+
+
+def test_negatives_are_drawn_anew_at_each_step() -> None:
+    encoder, ends = encoder_of(negatives=2), torch.stack(encoder_of().graph.pairs(SMALL_PAIRS[:2]))
+    generator = torch.Generator().manual_seed(0)
+    seen = [encoder._compared(ends, generator)[0].sum().item() for _ in range(8)]
+    assert len({round(total, 9) for total in seen}) > 2
 
 
 # --- batches ---

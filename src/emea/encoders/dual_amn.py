@@ -32,6 +32,9 @@ class DualAMNSettings(ReflectionSettings):
     dropout: float = Field(0.4, ge=0, lt=1, description="dropout rate of the output in training")
     proxies: int = Field(64, ge=1, description="number of proxy vectors, shared by both graphs")
     batch: int = Field(1024, ge=1, description="pairs per step")
+    negatives: int = Field(
+        0, ge=0, description="entities drawn at each step to compare its pairs with, beside those of its pairs; 0: all"
+    )
     least_pairs: int = Field(2048, ge=1, description="repeat the pairs until an epoch has at least this many")
     margin: float = Field(1.0, ge=0, description="γ of the loss")
     scale: float = Field(30.0, gt=0, description="λ of the loss: the larger, the more the hardest negatives count")
@@ -55,7 +58,8 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
     have no effect, and a pair far from all negatives would be pulled together forever.
 
     Departures from the publication: those of `TrainedEncoder`; dropout .4 instead of .3, which improves semi-supervised
-    training; and an epoch with few pairs repeats them up to `least_pairs` (docs/log.md).
+    training; an epoch with few pairs repeats them up to `least_pairs`; and with `negatives` a step compares its pairs
+    with their own entities and as many others, drawn at random, instead of all (docs/log.md).
     """
 
     Settings = DualAMNSettings
@@ -64,8 +68,11 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
 
     @classmethod
     def epoch_work(cls, settings: DualAMNSettings, size: Size) -> float:
-        """Estimated from measured times."""
-        return 60 * max(size.pairs, settings.least_pairs) * size.entities * cls.features(settings)
+        """Estimated from measured times: of the loss, and of the layers at each step."""
+        pairs, features = max(size.pairs, settings.least_pairs), cls.features(settings)
+        compared = min(size.entities, 2 * settings.batch + settings.negatives) if settings.negatives else size.entities
+        steps = -(-pairs // settings.batch)
+        return (60 * pairs * compared + 15_000 * steps * size.entities) * features
 
     def __init__(self, task: Task, settings: DualAMNSettings, device: torch.device) -> None:
         super().__init__(task, settings, device)
@@ -106,9 +113,21 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
         rows = torch.argsort(chance, 1).flatten()[: max(settings.least_pairs, len(pairs))]
         left, right = self.graph.pairs(pairs)
         for row in torch.split(rows, settings.batch):
-            output = dropped(self.output(), settings.dropout, generator)
-            loss: Tensor = _HardestFirst.apply(output, left[row], right[row], pairs.weight[row], settings)  # type: ignore[no-untyped-call]
+            output, ends = self._compared(torch.stack([left[row], right[row]]), generator)
+            output = dropped(output, settings.dropout, generator)
+            loss: Tensor = _HardestFirst.apply(output, ends[0], ends[1], pairs.weight[row], settings)  # type: ignore[no-untyped-call]
             yield loss
+
+    def _compared(self, ends: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The output of the entities that these pairs, [2, pairs], are compared with, and where the pairs are in it."""
+        output, count = self.output(), ends.numel() + self.settings.negatives
+        if not self.settings.negatives or count >= len(output):
+            return output, ends
+        order = torch.rand(len(output), generator=generator, device=self.device).index_fill(0, ends.flatten(), -1.0)
+        chosen = torch.topk(order, count, largest=False).indices
+        place = torch.zeros_like(order, dtype=torch.int64)
+        place.index_copy_(0, chosen, torch.arange(count, device=self.device))
+        return output[chosen], place[ends]
 
 
 class _HardestFirst(Function):

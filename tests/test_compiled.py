@@ -13,8 +13,8 @@ import emea
 from emea.candidates import bounded, table
 from emea.candidates.marks import KEPT, Holders
 from emea.data import Graph, Links
-from emea.kernels import bunches, compiled, devices, messages, segments, sinkhorn, sketches
-from emea.kernels.compiled import arrays, meeting
+from emea.kernels import bunches, compiled, devices, margin, messages, segments, sinkhorn, sketches
+from emea.kernels.compiled import arrays, losses, meeting
 from emea.kernels.joins import Edges
 from emea.kernels.messages import Pattern, plain_product
 from emea.kernels.segments import segment_rank, segment_top
@@ -37,6 +37,8 @@ def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     for name in ("ENTRIES", "QUERIES", "LISTS"):
         monkeypatch.setattr(arrays, name, 7)
     monkeypatch.setattr(meeting, "PAIRS", 7)
+    monkeypatch.setattr(losses, "ROWS", 7)
+    monkeypatch.setattr(margin, "MANY_AT_ONCE", -1)
     for module in (messages, segments, table, _supports):
         monkeypatch.setattr(module, "MANY_ROWS", 0)
     for module in (bunches, sketches):
@@ -45,6 +47,32 @@ def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     torch.set_num_threads(request.param)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("reach", [0.0, 3.0, 30.0])
+@pytest.mark.parametrize(("entities", "pairs", "features"), [(2, 1, 1), (40, 9, 5), (60, 25, 32)])
+def test_margin_loss(entities: int, pairs: int, features: int, reach: float) -> None:
+    output = torch.randn(entities, features, generator=drawn(1))
+    ends = torch.randint(entities, (2, pairs), generator=drawn(2))
+    negatives = torch.randint(entities, (2, entities), generator=drawn(3))
+    given = output, ends, negatives, torch.rand(pairs, generator=drawn(4)), reach
+    for found, expected in zip(margin.margin_loss(*given), margin.plain_margin_loss(*given), strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    if reach == 30.0 and entities > 2:
+        assert margin.margin_loss(*given)[1].abs().max() > 0
+
+
+def test_the_slope_of_the_margin_loss_does_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    output, before = torch.randn(50, 33, generator=drawn(1)), torch.get_num_threads()
+    ends, negatives = (torch.randint(50, (2, count), generator=drawn(count)) for count in (20, 50))
+    monkeypatch.setattr(losses, "ROWS", 7)
+    found = []
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        found.append(losses.margin_loss(output, ends, negatives, torch.rand(20, generator=drawn(4)), 30.0)[1])
+    torch.set_num_threads(before)
+    assert all(torch.equal(each, found[0]) for each in found)
 
 
 @pytest.mark.usefixtures("small_parts")

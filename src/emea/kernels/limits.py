@@ -27,3 +27,4 @@ ON_A_GPU, A_BLOCK = 16, 2**32  # times as much at most on a GPU, whose launches 
 # Beyond these, compiled loops are used on a CPU: they take a second to load.
 MANY_ROWS = 2**19
 MANY_NUMBERS = 2**24
+MANY_AT_ONCE = 2**20  # numbers of what each epoch repeats

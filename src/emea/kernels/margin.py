@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from emea.kernels.devices import fused
-from emea.kernels.limits import MARGIN_BLOCK
+from emea.kernels.devices import compiled, fused
+from emea.kernels.limits import MANY_AT_ONCE, MARGIN_BLOCK
 from emea.kernels.messages import take
 
 
@@ -20,6 +20,8 @@ def margin_loss(
     `negatives`, [2, rows], holds l⁻ and r⁻ of each row; the rows cycle through the `pairs`, [2, pairs].
     """
     kernels = fused(output)
+    if kernels is None and negatives.shape[1] * output.shape[1] > MANY_AT_ONCE:
+        kernels = compiled(output, torch.float32)
     compute = plain_margin_loss if kernels is None else kernels.margin_loss
     loss, gradient = compute(output, pairs, negatives, weight, margin)
     return loss, gradient

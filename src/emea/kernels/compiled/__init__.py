@@ -13,6 +13,7 @@ from emea.kernels.compiled.arrays import (
     products,
     weighted,
 )
+from emea.kernels.compiled.losses import margin_loss
 from emea.kernels.compiled.meeting import met
 
-__all__ = ["add_columns", "grouped", "highest", "met", "nearest", "positions", "products", "weighted"]
+__all__ = ["add_columns", "grouped", "highest", "margin_loss", "met", "nearest", "positions", "products", "weighted"]

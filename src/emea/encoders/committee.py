@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, field_serializer, model_validator
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from emea import plugins
 from emea.contracts import Encoder, PluginSettings, Report, Size, unreported
 from emea.data import Embeddings, Links, Task
+from emea.kernels.limits import SMALLEST_LENGTH
 from emea.plugins import plugin_settings
 from emea.settings import Names
 
@@ -79,11 +79,9 @@ class Committee(Encoder[CommitteeSettings]):
         if len(spaces) == 1:
             return spaces[0]
         weights = [self.settings.weights.get(name, 1.0) ** 0.5 for name in self.members]
-        source, target = (
-            normalize(torch.cat([weight * side for weight, side in zip(weights, sides, strict=True)], 1), dim=1)
-            for sides in ([space.source for space in spaces], [space.target for space in spaces])
+        return Embeddings(
+            _joined([space.source for space in spaces], weights), _joined([space.target for space in spaces], weights)
         )
-        return Embeddings(source, target)
 
     def _fit(self, name: str, pairs: Links, generator: torch.Generator, report: Report) -> Embeddings:
         member = self.members[name]
@@ -108,6 +106,15 @@ class Committee(Encoder[CommitteeSettings]):
         for name, member in self.members.items():
             prefix = f"{name}/"
             member.restore({key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)})
+
+
+def _joined(sides: list[Tensor], weights: list[float]) -> Tensor:
+    """The members' vectors, weighted and one after the other, scaled to length 1, in no more memory than that."""
+    widths = [side.shape[1] for side in sides]
+    joined = sides[0].new_empty(len(sides[0]), sum(widths))
+    for part, side, weight in zip(torch.split(joined, widths, 1), sides, weights, strict=True):
+        torch.mul(side, weight, out=part)
+    return joined.div_(torch.linalg.vector_norm(joined, dim=1, keepdim=True).clamp_(min=SMALLEST_LENGTH))
 
 
 def _plugin(name: str) -> type[Encoder[Any]]:

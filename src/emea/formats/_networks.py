@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from emea.data import LITERAL_SCHEMA, Graph
+from emea.data import Graph
 from emea.errors import InputError
-from emea.formats._cells import array_of, cells
 from emea.formats._columns import LANGUAGE_STRING, STRING, GraphColumns
-from emea.formats._files import BREAK
-
-RELATED = "related"  # an edge that does not say how
-NAMING = ("relation", "label")  # attributes of an edge that name its relation, the best first
+from emea.formats._property_graph import PropertyGraph, relation_of
 
 
 def family(data: Any) -> set[str]:
     """The packages that an object's classes come from.
 
-    >>> sorted(family(pa.table({})))
-    ['builtins', 'pyarrow']
+    >>> sorted(family(Graph))[:1]
+    ['abc']
     """
     return {each.__module__.partition(".")[0] for each in type(data).__mro__}
 
@@ -52,22 +44,12 @@ def rdflib_graph(data: Any, name: str) -> Graph:
 
 def networkx_graph(data: Any, name: str) -> Graph:
     """Nodes as entities, their attributes as values, and edges as relations, both ways if they have no direction."""
-    names = [str(node) for node in data]
-    place = {node: number for number, node in enumerate(data)}
-    unfit = next((text for text in names if not text or BREAK.search(text)), None)
-    if unfit is not None:
-        raise InputError(f"{name}: found the node {unfit!r}, expected names that are not empty, on one line")
-    twice, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    if times > 1:
-        raise InputError(f"{name}: found two nodes called {twice!r}, expected nodes that differ as text")
-    edges = [(place[head], _relation(key, held), place[tail]) for head, tail, key, held in _edges(data)]
-    if not data.is_directed():
-        edges += [(tail, relation, head) for head, relation, tail in edges]
-    relations = sorted({relation for _, relation, _ in edges})
-    rank = {relation: number for number, relation in enumerate(relations)}
-    triples = np.array([(head, rank[relation], tail) for head, relation, tail in edges], dtype=np.int64).reshape(-1, 3)
-    attributes, literals = _literals(data, place, name)
-    return Graph.build(names, relations, triples, attributes=attributes, literals=literals)
+    graph = PropertyGraph(name)
+    for node, held in data.nodes(data=True):
+        graph.node(str(node), [(str(attribute), value) for attribute, value in held.items()])
+    for head, tail, key, held in _edges(data):
+        graph.edge(str(head), relation_of(held, key), str(tail), directed=data.is_directed())
+    return graph.build()
 
 
 def _edges(data: Any) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
@@ -76,29 +58,3 @@ def _edges(data: Any) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
         yield from data.edges(keys=True, data=True)
     else:
         yield from ((head, tail, None, held) for head, tail, held in data.edges(data=True))
-
-
-def _relation(key: Any, held: dict[str, Any]) -> str:
-    """What an edge says it is; keys that are numbers only tell parallel edges apart."""
-    named = next((held[each] for each in NAMING if held.get(each) is not None), None)
-    if named is None and isinstance(key, str):
-        named = key
-    return str(named) if named is not None and str(named) else RELATED
-
-
-def _literals(data: Any, place: dict[Any, int], name: str) -> tuple[list[str], pa.Table]:
-    """The attributes of the nodes, and their values."""
-    found: dict[str, tuple[list[int], list[Any]]] = {}
-    for node, held in data.nodes(data=True):
-        for attribute, value in held.items():
-            rows, values = found.setdefault(str(attribute), ([], []))
-            rows.append(place[node])
-            values.append(value)
-    parts = []
-    for number, (attribute, (rows, values)) in enumerate(found.items()):
-        column = cells(pa.chunked_array([array_of(values)]), f"{name}, attribute {attribute}")
-        size = len(column.row)
-        entity = pa.array(np.array(rows, dtype=np.int64)[column.row])
-        told = (pa.repeat(number, size), column.text, pa.repeat(column.datatype, size), pa.repeat("", size))
-        parts.append(pa.table([entity, *told], names=LITERAL_SCHEMA.names).cast(LITERAL_SCHEMA))
-    return list(found), pa.concat_tables(parts) if parts else LITERAL_SCHEMA.empty_table()

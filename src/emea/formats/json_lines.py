@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from emea.contracts import PLAIN, Reading
+from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
 from emea.formats._files import suffix
+from emea.formats._json_graphs import JSONGraph, is_exported
 from emea.formats._records import Records
 from emea.formats._text import text_lines, whole_text
-from emea.formats._wide import TableReader
+from emea.formats._wide import TableReader, rows_graph
 
 KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
 WHOLE = {".json", ".geojson"}  # suffixes of files that are one value
@@ -31,10 +35,26 @@ class JSONLines(TableReader):
     description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by keys (.json); GeoJSON"
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json", ".geojson")
 
+    def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
+        """The graph of records as rows; or that of nodes and edges, if the file holds such."""
+        found = _found(path)
+        graph = JSONGraph.of(found)
+        if graph is None and isinstance(found, Iterator):
+            first = next(found, None)
+            found = chain([] if first is None else [first], found)
+            if first is not None and is_exported(first[1]):
+                graph = JSONGraph.exported(_exported(found))
+        if graph is not None:
+            return graph.build(str(path), _values)
+        return rows_graph(self._tables(found, path), path, reading)
+
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all records, named like the file."""
+        return self._tables(_found(path), path)
+
+    def _tables(self, found: object, path: Path) -> dict[str, pa.Table]:
         records = Records()
-        for place, record in _records(path) if suffix(path) in WHOLE else _lines(path):
+        for place, record in found if isinstance(found, Iterator) else _numbered(found, path):
             if not isinstance(record, dict):
                 found = KINDS.get(type(record), "a number")
                 raise InputError(f"{place}: found {found}, expected a record in braces")
@@ -69,9 +89,30 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
             yield f"{path}, line {number}", _parsed(text, path, number)
 
 
-def _records(path: Path) -> Iterator[tuple[str, object]]:
+def _found(path: Path) -> object:
+    """What a file holds as one value; of one with a record a line, the records and where they stand."""
+    if suffix(path) not in WHOLE:
+        return _lines(path)
+    text = whole_text(path)  # often a single line, however long
+    try:
+        return _parsed(text, path, 1)
+    except InputError:
+        if not _begins_with_a_line(text):
+            raise
+        return _lines(path)
+
+
+def _begins_with_a_line(text: str) -> bool:
+    """Whether the first line is a record of its own, and others follow."""
+    first, _, others = text.lstrip().partition("\n")
+    try:
+        return bool(others.strip()) and isinstance(json.loads(first, parse_constant=_absent), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _numbered(found: object, path: Path) -> Iterator[tuple[str, object]]:
     """The records of an array, or of an object that holds them, and where they stand."""
-    found = _parsed(whole_text(path), path, 1)  # often a single line, however long
     if isinstance(found, dict):
         found = _held(found, path)
     if not isinstance(found, list):
@@ -79,6 +120,14 @@ def _records(path: Path) -> Iterator[tuple[str, object]]:
         raise InputError(f"{path}: found {kind}, expected an array of records; one record a line is .jsonl")
     for number, record in enumerate(found, 1):
         yield f"{path}, record {number}", record
+
+
+def _exported(records: Iterable[tuple[str, object]]) -> Iterator[dict[str, Any]]:
+    """The records of Neo4j, each a node or an edge."""
+    for place, record in records:
+        if not is_exported(record):
+            raise InputError(f"{place}: found a record that is no node and no relationship, expected one of these")
+        yield cast(dict[str, Any], record)
 
 
 def _held(found: dict[str, Any], path: Path) -> list[Any]:

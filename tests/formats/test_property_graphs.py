@@ -1,0 +1,160 @@
+"""Nodes and edges, as graph databases and drawing programs write them, are the graph that they were."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from small_graphs import literal_names, triple_names
+
+import emea
+from emea.errors import InputError
+from emea.formats import read_graph
+
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+def people(kind: type[nx.Graph] = nx.DiGraph) -> nx.Graph:
+    graph = kind()
+    graph.add_node("7", label="Anna Ödegård", born=1980, height=1.71)
+    graph.add_node("9", label="Bo & Co", born=1991)
+    graph.add_node("11", label="Cleo")
+    graph.add_edge("7", "9", label="knows", since=2001)
+    graph.add_edge("9", "11", label="employs")
+    return graph
+
+
+def written(path: Path, what: str | dict[str, Any] | list[Any]) -> Path:
+    path.write_text(what if isinstance(what, str) else json.dumps(what), encoding="utf-8")
+    return path
+
+
+def in_every_way(folder: Path, graph: nx.Graph) -> list[Path]:
+    nx.write_graphml(graph, folder / "a.graphml")
+    nx.write_gexf(graph, folder / "a.gexf")
+    (folder / "a.xml").write_bytes((folder / "a.graphml").read_bytes())
+    (folder / "b.xml").write_bytes((folder / "a.gexf").read_bytes())
+    written(folder / "links.json", nx.node_link_data(graph, edges="links"))
+    written(folder / "edges.json", nx.node_link_data(graph, edges="edges"))
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.Graph])
+def test_what_networkx_writes_is_what_it_holds(tmp_path: Path, kind: type[nx.Graph]) -> None:
+    held = emea.graph(people(kind))
+    assert triple_names(held) >= {("7", "knows", "9"), ("9", "employs", "11")}
+    assert (("9", "knows", "7") in triple_names(held)) == (kind is nx.Graph)
+    paths = in_every_way(tmp_path, people(kind))
+    assert len(paths) == 6
+    for path in paths:
+        graph = read_graph(path)
+        assert triple_names(graph) == triple_names(held), path
+        assert {row[:3] for row in literal_names(graph)} == {row[:3] for row in literal_names(held)}, path
+        assert "3 nodes are entities" in graph.notes[0]
+        assert "employs, knows; values of edges" in graph.notes[0]
+
+
+def test_cytoscape(tmp_path: Path) -> None:
+    graph = people()
+    for node, held in graph.nodes(data=True):
+        held["name"] = f"N{node}"
+    read = read_graph(written(tmp_path / "c.json", nx.cytoscape_data(graph)))
+    assert triple_names(read) == {("7", "knows", "9"), ("9", "employs", "11")}
+    assert ("7", "label", "Anna Ödegård") in {row[:3] for row in literal_names(read)}
+
+
+def test_json_graph_format(tmp_path: Path) -> None:
+    nodes = {"x": {"label": "Anna", "metadata": {"born": 1980}}, "y": {"label": "Bo"}}
+    edges = [{"source": "x", "relation": "knows", "target": "y", "directed": True}]
+    read = read_graph(written(tmp_path / "j.json", {"graph": {"directed": True, "nodes": nodes, "edges": edges}}))
+    assert triple_names(read) == {("x", "knows", "y")}
+    assert {("x", "label", "Anna"), ("x", "metadata.born", "1980")} <= {row[:3] for row in literal_names(read)}
+
+
+def test_edges_of_d3_may_count_nodes(tmp_path: Path) -> None:
+    nodes = [{"name": "Myriel", "group": 1}, {"name": "Napoleon", "group": 1}, {"name": "Valjean", "group": 2}]
+    links = [{"source": 1, "target": 0, "value": 1}, {"source": {"name": "Valjean"}, "target": "Myriel"}]
+    read = read_graph(written(tmp_path / "miserables.json", {"nodes": nodes, "links": links}))
+    assert triple_names(read) == {("Napoleon", "related", "Myriel"), ("Valjean", "related", "Myriel")}
+    assert {row[1:3] for row in literal_names(read) if row[0] == "Valjean"} == {("name", "Valjean"), ("group", "2")}
+
+
+NEO4J = """{"type":"node","id":"0","labels":["User","Admin"],"properties":{"name":"Adam","age":42,"kids":["Sam","Al"]}}
+{"type":"node","id":"1","labels":["User"],"properties":{"name":"Jim"}}
+{"id":"0","type":"relationship","label":"KNOWS","properties":{"since":93},"start":{"id":"0","labels":[]},"end":{"id":"1"}}
+"""
+
+
+@pytest.mark.parametrize("name", ["all.json", "all.jsonl"])
+def test_records_of_neo4j(tmp_path: Path, name: str) -> None:
+    read = read_graph(written(tmp_path / name, NEO4J))
+    assert triple_names(read) == {("0", "KNOWS", "1"), ("0", TYPE, "User"), ("0", TYPE, "Admin"), ("1", TYPE, "User")}
+    assert {row[:3] for row in literal_names(read)} == {
+        ("0", "name", "Adam"), ("0", "age", "42"), ("0", "kids", "Sam"), ("0", "kids", "Al"), ("1", "name", "Jim"),
+    }  # fmt: skip
+
+
+GRAPHML = """<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
+<key id="n" for="node" attr.name="name" attr.type="string"/>
+<key id="c" for="node" attr.name="colour" attr.type="string"><default>grey</default></key>
+<key id="y" for="node" yfiles.type="nodegraphics"/>
+<graph id="G" edgedefault="directed">
+<node id="n0" labels=":User:Admin"><data key="labels">:User:Admin</data><data key="n">Adam</data>
+<data key="c">red</data></node>
+<node id="n1"><data key="y"><y:ShapeNode><y:NodeLabel>Bo
+ Smith</y:NodeLabel></y:ShapeNode></data><graph edgedefault="directed"><node id="n1::n0"/></graph></node>
+<edge id="e0" source="n0" target="n1" label="KNOWS"><data key="label">KNOWS</data></edge>
+<edge source="n1" target="n1::n0" directed="false"/>
+</graph></graphml>"""
+
+
+def test_graphml_of_neo4j_and_yed(tmp_path: Path) -> None:
+    read = read_graph(written(tmp_path / "g.graphml", GRAPHML))
+    assert triple_names(read) == {
+        ("n0", "KNOWS", "n1"), ("n1", "related", "n1::n0"), ("n1::n0", "related", "n1"),
+        ("n0", TYPE, "User"), ("n0", TYPE, "Admin"),
+    }  # fmt: skip
+    assert {row[:3] for row in literal_names(read)} == {
+        ("n0", "name", "Adam"), ("n0", "colour", "red"), ("n1", "label", "Bo Smith"), ("n1", "colour", "grey"),
+        ("n1::n0", "colour", "grey"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.graphml", "<graphml><graph><node/></graph></graphml>", "found a node without 'id'"),
+        ("a.graphml", "<graphml><graph><node id=''/></graph></graphml>", "found the node ''"),
+        ("a.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "two nodes called 'a'"),
+        ("a.graphml", "<graphml><graph><node id='a'/><edge source='a'/></graph></graphml>", "edge without 'target'"),
+        ("a.gexf", "<nodes/>", "found 'nodes', expected GraphML or GEXF"),
+        ("a.json", '{"nodes":[{"id":1}],"links":[{"source":1,"target":null}]}', "found an edge to 'None'"),
+        ("a.json", '{"nodes":[{"id":1}],"links":[{"source":1,"target":""}]}', "found an edge to ''"),
+        ("a.jsonl", NEO4J + "7\n", "line 4: found a record that is no node and no relationship"),
+    ],
+)
+def test_faults_are_told(tmp_path: Path, name: str, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_graph(written(tmp_path / name, text))
+
+
+def test_records_that_lists_call_nodes_are_rows(tmp_path: Path) -> None:
+    """Nodes without edges are records, as any list is."""
+    rows = [{"id": "a", "name": "Bern"}, {"id": "b", "name": "Thun"}]
+    assert read_graph(written(tmp_path / "a.json", {"nodes": rows})).entities.to_pylist() == ["a", "b"]
+
+
+def test_json_with_a_record_a_line_is_read_whatever_its_suffix(tmp_path: Path) -> None:
+    lines = '{"id":"a","name":"Bern"}\n{"id":"b","name":"Thun"}\n'
+    read = read_graph(written(tmp_path / "a.json", lines))
+    assert literal_names(read) == literal_names(read_graph(written(tmp_path / "a.jsonl", lines)))
+
+
+def test_two_drawings_are_linked(tmp_path: Path) -> None:
+    nx.write_graphml(people(), tmp_path / "a.graphml")
+    other = nx.relabel_nodes(people(), {"7": "x1", "9": "x2", "11": "x3"})
+    written(tmp_path / "b.json", nx.node_link_data(other, edges="links"))
+    result = emea.align(emea.read(tmp_path / "a.graphml", tmp_path / "b.json"))
+    found = {(row["source"], row["target"]) for row in result.links().to_pylist()}
+    assert found == {("7", "x1"), ("9", "x2"), ("11", "x3")}

@@ -129,9 +129,9 @@ def records(draw: random.Random, number: int) -> tuple[Cells, Cells]:
     return first, second
 
 
-def write_inventories(folder: Path, name: str, things: int = 110) -> tuple[Path, Path]:
-    """Both tables as CSV; each has five in six of the things, and the third and fourth of every twenty are twins in all
-    but a cell."""
+def write_inventories(folder: Path, name: str, gaps: float = 0.08, things: int = 110) -> tuple[Path, Path]:
+    """Both tables as CSV; each has five in six of the things and lacks a share of the cells. Two of twenty are twins
+    in all but a cell."""
     draw, make = random.Random(name), {"instruments": instruments, "sites": sites, "records": records}[name]
     rows: tuple[list[Cells], list[Cells]] = ([], [])
     before: tuple[Cells, Cells] = ({}, {})
@@ -144,7 +144,7 @@ def write_inventories(folder: Path, name: str, things: int = 110) -> tuple[Path,
         before = made
         for letter, own, cells in zip("ab", rows, made, strict=True):
             if draw.random() < 5 / 6:
-                empty = {column: "" for column in cells if draw.random() < 0.08}
+                empty = {column: "" for column in cells if draw.random() < gaps}
                 own.append({"id": f"{letter}{number}", **cells, **empty})
     draw.shuffle(rows[1])
     paths = folder / f"{name}-a.csv", folder / f"{name}-b.csv"

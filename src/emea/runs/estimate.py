@@ -23,6 +23,7 @@ from emea.settings import Settings
 # factor of two where links are judged by values.
 INTERPRETER = 0.55e9  # bytes: Python, torch, arrow, numba
 COPIES = 2.0  # of the embeddings in memory at once: themselves, and what an approximate search or the next fit makes
+TRAINED = 4.0  # copies more while an encoder is trained: layers, their slopes, and what the optimiser keeps
 MANY = 2**28  # numbers of embeddings beyond which what is not trained is kept as halves
 PAIR = {"cpu": 65, "cuda": 175}  # bytes for each candidate pair: ids, beliefs, and temporary columns
 SMALLEST_BLOCK = 16  # rows; with fewer the search takes too long
@@ -67,7 +68,7 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
         settings.encoder_settings(), Size(sources + targets, edges, len(prepared.given.seeds)), fits
     )
     numbers, bounded = features * (sources + targets), is_bounded(settings.similarity, sources * targets, device)
-    fixed = INTERPRETER + PAIR.get(device.type, PAIR["cuda"]) * pairs
+    fixed = INTERPRETER + PAIR.get(device.type, PAIR["cuda"]) * pairs + (numbers * 4 * TRAINED if training else 0)
     least = fixed + numbers * (3 if numbers > MANY and not training else 5)  # axes as halves
     blocks = 0.0 if bounded else _block(settings, width)
     memory = least if bounded else fixed + numbers * 4 * COPIES + blocks

@@ -1,4 +1,4 @@
-"""The presets `fast`, `good` and `best` on the benchmarks: which runs there are, and their tables in docs/results.md
+"""The presets `fast` and `best` on the benchmarks: which runs there are, and their tables in docs/results.md
 and README.md. `scripts/results.py` measures the runs and writes the tables.
 """
 
@@ -20,7 +20,7 @@ from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._systems import ours
 from emea.runs.store import Cell, System
 
-OURS = (BEST, GOOD, FAST) = ours("best"), ours("good"), ours("fast")
+OURS = (BEST, FAST) = ours("best"), ours("fast")
 SPLITS = (30, 31, 32)  # which none of the presets' choices has seen
 RATIOS = _paper.RATIOS
 SETS = ("zh_en", "ja_en", "fr_en")

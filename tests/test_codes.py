@@ -55,6 +55,22 @@ def test_other_attributes_are_left_alone(values: list[str]) -> None:
     assert read_codes(graph_of(*values), graph_of(*bare)) == ({}, {})
 
 
+def test_numbers_of_several_countries_that_begin_with_letters() -> None:
+    """Neither all as long nor parted on one side; on the other, letters are set apart, too."""
+    plain = ["DE471901679", "CH13598017", "ATU54166975", "IT01656458", "ATU78805793", "DE337871472", "CZ1234567"]
+    parted = [
+        "DE 471 901 679",
+        "CH13598017",
+        "AT U541 66975",
+        "IT 016 56458",
+        "ATU 788 057 93",
+        "DE337871472",
+        "CZ 1234567",
+    ]
+    found = read_codes(graph_of(*plain), graph_of(*parted))
+    assert [found[0][0][text] for text in plain] == [found[1][0][text] for text in parted]
+
+
 def test_numbers_that_are_all_as_long_identify() -> None:
     values = [f"{7_000_000 + 7919 * place}" for place in range(20)]
     apart = [f"{value[:3]} {value[3:]}" for value in values]

@@ -462,7 +462,7 @@ def test_a_relation_that_leads_to_the_entity_is_called_an_inverse(opened: Open) 
 
 
 def test_what_was_not_compared_is_said(opened: Open, served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    reviewed, line = served.desk.reviewed, "not compared: pages (nothing like it found in the target, or empty there)"
+    reviewed, line = served.desk.reviewed, "not compared: pages (nothing like it found in the target)"
     why = reviewed._why
     monkeypatch.setattr(reviewed, "_why", lambda *pair: {**(why(*pair) or {}), "not_compared": [line]})
     page = opened()

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from emea.data import Graph
 from emea.evidence.values import NUMBER_FORM, STRING, Meanings, normal_form
 
-# For Arrow: what they look like; and those that are no mere numbers, by parts set apart or a zero in front.
-LIKE = r"^\s*[+(]?[A-Za-z]{0,3}[-\s(./]{0,3}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){4,}\)?\s*$"
-MARKED = r"^\s*\+|^\s*0\d|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"
+# For Arrow: what they look like; and those that are no mere numbers, by parts set apart, or a zero or letters in front.
+LIKE = r"^\s*[+(]?(?:[A-Za-z][-\s(./]{0,3}){0,4}\d(?:[-\s()./]{0,3}[A-Za-z0-9]){4,}\)?\s*$"
+MARKED = r"^\s*\+|^\s*0\d|^\s*[A-Za-z]|[A-Za-z0-9)][-\s(./]{1,3}[A-Za-z0-9(]"
 OTHERS = r"^\s*(?:[+-]?\d*\.\d+\s*$|-?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:$|[T ,]))"  # measured numbers, and dates
 OTHER = re.compile(OTHERS)
 DIGITS, MOST_LETTERS = 5, 4  # a number of a thing has so many at least, and at most

@@ -17,6 +17,7 @@ SINCE: dict[str, dict[str, object]] = {
     "em": {"growth": 0.0, "scouts": 0},
     "probability": {"discount": False},
     "propagation": {"shared": False, "forget": False, "far": 1.0},
+    "dual_amn": {"negatives": 0},
     "evidence": {"shared_iris": "same"},  # without effect on structure, of which all stored runs are
     "similarity": {"bounded": None, "shared": 512, "scanned": 2048},  # without effect on stored runs, all of GPUs
 }

@@ -92,8 +92,8 @@ class ComparedValues:
         return Compared((texts[0], texts[1]), (names[0], names[1]), float(alike[best]), how)
 
     def not_compared(self, row: int) -> tuple[str, ...]:
-        """The attributes of a pair that are in no field of which the other has a value, a line for each side. Kinds are
-        compared, and an entity's own name need not be."""
+        """The attributes of a pair that are in no field, and those of which the other has no value, a line for each on
+        either side. Kinds are compared, and an entity's own name need not be."""
         if self.described is None:
             return ()
         kinds, held, lines = bool(self.judged.said[TYPES].any()), self._rows(row), []
@@ -102,14 +102,16 @@ class ComparedValues:
             rows, fields = held[place]
             out = (fields < 0) | ~np.isin(fields, held[1 - place][1])
             name = normal_form(self.finder.name(place, int(self.judged.pairs[row, place])))
-            left = {int(values.attribute[each]) for each in rows[out] if values.forms[values.value[each]] != name}
             known = {int(each) for each in values.attribute[rows[~out]]} | ({naming} if kinds else set())
             parts = {part for each in known for part in parts_of(_attribute(values, each))}
-            names = [_attribute(values, each) for each in sorted(left - known)]
-            names = [each for each in names if parts.isdisjoint(parts_of(each))]
-            more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-            listed = ", ".join(names[:LISTED]) + more
-            lines += [f"not compared: {listed} (nothing like it found in the {other}, or empty there)"] if names else []
+            for lone, why in ((False, f"empty in the {other}"), (True, f"nothing like it found in the {other}")):
+                those = rows[out & ((fields < 0) == lone)]
+                left = {int(values.attribute[each]) for each in those if values.forms[values.value[each]] != name}
+                names = [_attribute(values, each) for each in sorted(left - known)]
+                names = [each for each in names if parts.isdisjoint(parts_of(each))]
+                more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+                lines += [f"not compared: {', '.join(names[:LISTED])}{more} ({why})"] if names else []
+                known |= left
         return tuple(lines)
 
     def kinds(self, source: int, target: int) -> str:

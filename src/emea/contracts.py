@@ -246,7 +246,7 @@ class PairReader(Format):
 
     @abstractmethod
     def read_pairs(self, path: Path) -> pa.Table:
-        """Columns source, target (names, large_string), weight (float32) and, if known, line (of each pair),
+        """Columns source, target (names) and, if known, weight (float32, otherwise 1), line (of each pair, a number),
         excluded (bool: the pair is known to be wrong) and similarity (float32)."""
 
     def holds_pairs(self, path: Path) -> bool:  # noqa: ARG002 - for formats that share their suffix with graphs

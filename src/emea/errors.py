@@ -78,9 +78,10 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> Set
     path = [str(part) for part in problem["loc"]]
     name = ".".join([*filter(None, [place]), *path])
     if problem["type"] != "extra_forbidden":
-        return SettingsError(
-            f"setting {name}: found {problem['input']!r}; {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-        )
+        said = f"{problem['msg'][:1].lower()}{problem['msg'][1:]}"
+        if problem["type"] in {"tuple_type", "list_type"}:
+            said = """expected a list, such as '["one", "another"]'"""
+        return SettingsError(f"setting {name}: found {problem['input']!r}; {said}")
     for part in path[:-1]:
         model = model.model_fields[part].annotation  # type: ignore[assignment]
     known = list(model.model_fields)

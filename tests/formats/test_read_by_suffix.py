@@ -3,14 +3,15 @@
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import torch
 from small_graphs import graph_of, link_names
 
 from emea import plugins
-from emea.contracts import Choice, Format
+from emea.contracts import Choice, Format, PairReader
 from emea.data import Links, Task
-from emea.errors import InputError, SettingsError
+from emea.errors import InputError, PluginError, SettingsError
 from emea.formats import read_graph, read_known, read_pairs, read_task
 
 WORLD = Path(__file__).parents[2] / "src" / "emea" / "examples" / "world"
@@ -111,3 +112,28 @@ def test_folders(tmp_path: Path) -> None:
     task, reference, detected = read_task(tmp_path, Choice(ratio=1.0))
     assert (len(task.seeds), len(reference or [])) == (1, 0)
     assert detected.startswith("OpenEA folder")
+
+
+class Pairs(PairReader):
+    """Pairs of someone else."""
+
+    description, pair_suffixes = "pairs", (".same",)
+    table: object = None
+
+    def read_pairs(self, path: Path) -> pa.Table:
+        """Whatever is set."""
+        return Pairs.table
+
+
+def test_pairs_of_another_format_weigh_one_unless_they_say_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = (graph.entities.to_pylist()[:2] for graph in (SOURCE, TARGET))
+    monkeypatch.setattr("emea.formats._lookup._named", lambda: iter([("same", Pairs())]))
+    (tmp_path / "known.same").write_text("")
+    monkeypatch.setattr(Pairs, "table", pa.table({"source": source, "target": target}))
+    assert read_pairs(tmp_path / "known.same", SOURCE, TARGET).weight.tolist() == [1.0, 1.0]
+    for table, said in ((pa.table({"source": source}), "without target"), ([], "returned list, expected a table")):
+        monkeypatch.setattr(Pairs, "table", table)
+        with pytest.raises(PluginError, match=said):
+            read_pairs(tmp_path / "known.same", SOURCE, TARGET)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from emea import plugins
 from emea.contracts import Format, GraphReader, GraphServer, GraphWriter, PairReader, PairWriter
-from emea.errors import EmeaError, InputError, InputWarning
+from emea.errors import EmeaError, InputError, InputWarning, PluginError
 from emea.formats._files import is_file, read_by, suffix
 
 FormatT = TypeVar("FormatT", bound=Format)
@@ -98,7 +98,7 @@ def pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
 
 def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[str]) -> FormatT:
     if found is None:
-        listed = ", ".join(sorted(ending or "no suffix" for ending in known))
+        listed = ", ".join(sorted({ending or "no suffix" for ending in known}))
         expected = f"expected one for {what}: {listed} (also with .gz)"
         raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}")
     return found
@@ -108,4 +108,16 @@ def read_pair_names(path: Path) -> pa.Table:
     """The pairs in a file as names: columns source, target, weight and, if known, line and excluded."""
     reader = pair_format(path, PairReader)
     with read_by(reader, path):
-        return reader.read_pairs(path)
+        return _checked(reader.read_pairs(path), type(reader).__name__)
+
+
+def _checked(pairs: object, name: str) -> pa.Table:
+    """What a format returned for pairs, which weigh 1 unless it says otherwise."""
+    if not isinstance(pairs, pa.Table):
+        raise PluginError(f"format {name} returned {type(pairs).__name__}, expected a table (Arrow)")
+    missing = [column for column in ("source", "target") if column not in pairs.column_names]
+    if missing:
+        raise PluginError(f"format {name} returned a table without {missing[0]}, expected source, target and weight")
+    if "weight" not in pairs.column_names:
+        return pairs.append_column("weight", pa.repeat(pa.scalar(1.0, pa.float32()), len(pairs)))
+    return pairs

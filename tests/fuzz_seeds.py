@@ -185,12 +185,32 @@ XML_RECORDS = """<?xml version="1.0"?><!DOCTYPE towns [<!ENTITY river "Aare">]>
 </towns>"""
 
 
+GRAPHML = """<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="n" for="node" attr.name="name" attr.type="string"/><key id="c" for="node" attr.name="size" attr.type="int">
+<default>3</default></key><graph edgedefault="undirected"><node id="a" labels=":Town"><data key="n">Bern</data></node>
+<node id="b"><data key="n">Thun &amp; lake</data><data key="c">42</data></node>
+<edge source="a" target="b" label="near"/>
+<edge source="b" target="c" directed="true"/></graph></graphml>"""
+GEXF = """<?xml version="1.0"?><gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="directed">
+<attributes class="node"><attribute id="0" title="size" type="integer"><default>3</default></attribute></attributes>
+<nodes><node id="a" label="Bern"><attvalues><attvalue for="0" value="42"/></attvalues></node>
+<node id="b" label="Thun"/></nodes>
+<edges><edge id="0" source="a" target="b" label="near" type="mutual"/></edges></graph></gexf>"""
+NODES_AND_LINKS = b"""{"directed": false, "graph": {}, "nodes": [{"id": "a", "name": "Bern", "labels": ["Town"]},
+{"id": 2, "properties": {"name": "Thun", "on": ["Aare", 1.5]}}],
+"links": [{"source": "a", "target": 2, "label": "near"}]}"""
+EXPORTED = b"""{"type": "node", "id": "0", "labels": ["Town"], "properties": {"name": "Bern", "on": ["Aare"]}}
+{"type": "node", "id": "1", "labels": [], "properties": {"name": "Thun"}}
+{"type": "relationship", "label": "NEAR", "start": {"id": "0"}, "end": {"id": "1"}}
+"""
+
+
 def read_only(suffix: str) -> bytes:
     """A file of a format that nothing here writes."""
     texts = {".obo": OBO, ".ofn": FUNCTIONAL, ".owx": OWL_XML, ".omn": MANCHESTER}
     texts |= {".jsonl": RECORDS, ".ndjson": RECORDS, ".json": f"[{','.join(RECORDS.splitlines())}]"}
     features = ",".join(f'{{"properties": {each}, "geometry": {POINT}}}' for each in RECORDS.splitlines())
-    texts[".xml"] = XML_RECORDS
+    texts |= {".xml": XML_RECORDS, ".graphml": GRAPHML, ".gexf": GEXF}
     texts[".geojson"] = f'{{"type": "FeatureCollection", "features": [{features}]}}'
     if suffix in texts:
         return texts[suffix].encode()

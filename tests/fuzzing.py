@@ -16,7 +16,20 @@ from emea.contracts import PLAIN, Choice, Format, GraphReader, GraphWriter, Pair
 from emea.data import Graph
 from emea.errors import EmeaError, InputError
 from emea.formats import convert, read_graph, read_known, read_task
-from fuzz_seeds import ALIGNMENT, FAULTY, FOREIGN_SSSOM, IDS, OPENEA, RDF, RDF_XML, SETTINGS, read_only, workbook_of
+from fuzz_seeds import (
+    ALIGNMENT,
+    EXPORTED,
+    FAULTY,
+    FOREIGN_SSSOM,
+    IDS,
+    NODES_AND_LINKS,
+    OPENEA,
+    RDF,
+    RDF_XML,
+    SETTINGS,
+    read_only,
+    workbook_of,
+)
 from fuzz_structure import restructured
 
 SECONDS = 5.0  # that one case may take
@@ -113,6 +126,7 @@ def subjects() -> list[Subject]:
 def _graphs() -> list[Subject]:
     files = _written(GraphReader, "suffixes", lambda plugin, path: plugin.write_graph(small_graph(), path))
     files["named.nq"] = b"<a:a> <a:p> <a:b> <a:g> .\n<a:a> <a:p> <a:c> .\n"
+    files["nodes.json"], files["exported.json"] = NODES_AND_LINKS, EXPORTED
     files["plain.tsv"] = b"Bern\tin\tSwitzerland\nBern\tsize\t130000\nParis\tin\tFrance\nParis\tnear\tVersailles\n"
     files["rows.csv"] = b'id,name,in,since\n1,Bern,2,1848-09-12\n2,"Berne, canton",3,1353\n3,Schweiz,,\n'
     files["rows.tsv"] = b"id\tname\tin\n1\tBern\t2\n2\tBerne canton\t3\n3\tSchweiz\t\n"

@@ -17,6 +17,7 @@ from emea.kernels.devices import peak_memory
 from emea.settings import load
 from fuzzing import SECONDS, Subject, mutate, run_case, subject_of, subjects
 
+pytestmark = pytest.mark.filterwarnings("ignore::emea.errors.InputWarning")  # what is skipped is told: a good end
 MEMORY = 500 << 20  # bytes that all cases together may use beyond what was used before
 
 

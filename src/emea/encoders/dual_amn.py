@@ -59,7 +59,7 @@ class DualAMN(ReflectionEncoder[DualAMNSettings]):
 
     Departures from the publication: those of `TrainedEncoder`; dropout .4 instead of .3, which improves semi-supervised
     training; an epoch with few pairs repeats them up to `least_pairs`; and with `negatives` a step compares its pairs
-    with their own entities and as many others, drawn at random, instead of all (docs/log.md).
+    with their own entities and so many others, drawn at random, instead of all (docs/log.md).
     """
 
     Settings = DualAMNSettings

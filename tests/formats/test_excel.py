@@ -2,6 +2,9 @@
 
 import datetime
 import gzip
+import os
+import re
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,6 +109,25 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         read_graph(workbook(path, {"a": []}))
     with pytest.raises(InputError, match=r"found only a, expected a sheet with a header row and rows below it$"):
         read_graph(workbook(path, {"a": [["only", "a header"]]}))
+
+
+@pytest.mark.parametrize("lxml", ["True", "False"])
+def test_bad_files_are_refused_whatever_reads_their_xml(tmp_path: Path, lxml: str) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"a": [["id", "name"], ["1", "x"]]})
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(tmp_path / "broken.xlsx", "w") as broken:
+        for part in whole.namelist():
+            broken.writestr(part, whole.read(part) + b"<" * (part == "xl/workbook.xml"))
+    told = subprocess.run(
+        [sys.executable, "-m", "emea", "convert", "broken.xlsx", "graph.nt"],
+        cwd=tmp_path,
+        env={**os.environ, "OPENPYXL_LXML": lxml},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 2
+    assert re.fullmatch(
+        r"error: broken\.xlsx cannot be read: .*; expected an Excel workbook \(\.xlsx\)", told.stderr.strip()
+    )
 
 
 def test_a_workbook_that_expands_too_far_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

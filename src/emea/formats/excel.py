@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
-from xml.etree.ElementTree import ParseError
 
 import pyarrow as pa
 
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 Row = tuple[object, ...]
 ERRORS = {"#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}  # what a formula came to
 UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, ParseError, UnicodeError, EOFError, OSError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, UnicodeError, EOFError, OSError, MemoryError, RuntimeError),
+    SyntaxError,  # in XML: both of Python's reader and of lxml, which the library takes where it is installed
     *(KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError),  # the library's, on broken files
 )
 

@@ -167,7 +167,9 @@ def test_a_date_that_claims_to_be_one_is_no_fault_in_another_notation() -> None:
     assert read_values(typed, settings).odd
 
 
-@pytest.mark.parametrize("notation", ["%d/%m/%Y", "%B %d, %Y", "%Y%m%d"])
+@pytest.mark.parametrize(
+    "notation", ["%d/%m/%Y", *(pytest.param(one, marks=pytest.mark.slow) for one in ("%B %d, %Y", "%Y%m%d"))]
+)
 def test_people_are_told_apart_by_dates_in_another_notation(notation: str) -> None:
     result, measures = linked(people(notation))
     assert measures.f1 > 0.98  # .95 if dates are text

@@ -95,7 +95,14 @@ def drawn_features(entities: int, bundles: int, width: int, steep: float, vector
     return [normal(entities, width, seed=5), directions, *(steep * normal(width, seed=6 + n) for n in range(vectors))]
 
 
-@pytest.mark.parametrize(("width", "steep", "vectors"), [(4, 0.3, 1), (4, 5.0, 2), (100, 0.3, 2), (100, 5.0, 1)])
+@pytest.mark.parametrize(
+    ("width", "steep", "vectors"),
+    [
+        (4, 0.3, 1),
+        (4, 5.0, 2),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [(100, 0.3, 2), (100, 5.0, 1)]),
+    ],
+)
 def test_reflected_sum_and_its_gradients(width: int, steep: float, vectors: int) -> None:
     places = reflections(16, 10, 200)
     for parts in (places.edges.parts, places.edges.transposed.parts, places.turned.transposed.parts):

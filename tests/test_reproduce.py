@@ -53,7 +53,13 @@ WITH_FIGURES = {"fig4", "fig5", "fig6", "fig7", "appendix-a"}
 ONE_SPLIT = {"table2", "table3", "fig4", "fig6", "fig7", "questions"}  # of those that take long
 ONE_RATIO = {"fig4", "fig6", "fig7", "questions"}  # of those that take longest
 
-LONG = {"table3", "questions"}  # their pages are also made of kept runs, by `tests/test_scripts.py`
+LONG = {
+    "table3",
+    "questions",
+    "fig4",
+    "fig6",
+    "fig7",
+}  # their pages are also made of kept runs, by `tests/test_scripts.py`
 every_item = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in items()]
 )
@@ -228,6 +234,7 @@ def test_the_table_shows_the_mean_of_the_cells_beside_the_paper(command: Command
         assert row["links"].partition(" ")[0] == (f"{links:.3f}" if method == "PRASE" else "")
 
 
+@pytest.mark.slow
 def test_a_cell_is_what_a_run_with_its_settings_comes_to(data: Path, command: Command, results: Path) -> None:
     command("table1")
     task, reference = read_benchmark(data, ratio=0.3, split=1)

@@ -15,8 +15,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / "how-to" / f"{name}.md" for name in ("rule", "format"))]
 WITH_DATA = {"table1"}  # which readers have, and the package has not
 ONE_AT_A_TIME = pytest.mark.xdist_group("ray")  # as the campaign of faults on a cluster
-QUICK = {"tables", "thesauri", "format"}  # the others take minutes together
-MARKS = {**dict.fromkeys(QUICK, ()), "cluster": (pytest.mark.slow, ONE_AT_A_TIME)}
+HERE = {"tables", "thesauri", "format"}  # run in this process
+MARKS = {"tables": (), "thesauri": (), "cluster": (pytest.mark.slow, ONE_AT_A_TIME)}  # the others take minutes together
 TUTORIALS = [pytest.param(page, marks=MARKS.get(page.stem, pytest.mark.slow), id=page.stem) for page in PAGES]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
@@ -60,7 +60,7 @@ def test_what_a_tutorial_shows_happens(
         if kind != "console":
             continue
         for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
-            done = ran(command, tmp_path, here=page.stem in QUICK)
+            done = ran(command, tmp_path, here=page.stem in HERE)
             assert done.returncode == 0, f"{command}\n{done.stderr}"
             assert shows(expected, done.stdout), f"{command}\n{done.stdout}"
             commands += 1

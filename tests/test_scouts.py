@@ -11,7 +11,7 @@ from emea.evidence.prepared import prepare
 from emea.method.em import conclude, rounds
 from emea.method.matching import Calibration
 from emea.method.rounds import Outcome, State
-from emea.method.scouts import added_up, agreed_on
+from emea.method.scouts import added_up, agreed_on, of_scouts
 from emea.runs.checks import check
 from emea.runs.estimate import estimate
 from emea.settings import Settings, load
@@ -29,8 +29,9 @@ def links(*pairs: tuple[int, int, float]) -> Links:
     return Links(torch.tensor(source), torch.tensor(target), torch.tensor(weight, dtype=torch.float64))
 
 
-def test_loops_agree_on_what_has_more_than_half_of_the_weight_on_average() -> None:
-    found = links((0, 0, 0.9), (1, 1, 1.0), (2, 2, 0.8)) + links((0, 0, 0.9), (1, 3, 1.0), (2, 2, 0.9))
+def test_loops_agree_on_what_they_are_sure_of_on_average() -> None:
+    found = links((0, 0, 0.9), (1, 1, 1.0), (2, 2, 0.7), (3, 3, 0.8)) + links((0, 0, 0.9), (1, 3, 1.0), (2, 2, 1.0))
+    found += links((3, 3, 0.7))
     agreed = agreed_on(added_up(found, TARGETS), 2)
     assert list(zip(agreed.source.tolist(), agreed.target.tolist(), strict=True)) == [(0, 0), (2, 2)]
     assert agreed.weight.tolist() == pytest.approx([0.9, 0.85])
@@ -66,6 +67,12 @@ def test_scouts_go_ahead_one_by_one_and_start_from_nothing() -> None:
     assert 0 < first[0][4] <= min(ends)  # no more than either found
     assert states[-1].scouts == 2
     assert len(outcome.alignment.source) > 0
+
+
+def test_scouts_run_as_fast_does_whatever_the_last_loop_does() -> None:
+    ahead, fast = of_scouts(load("best")), load("fast")
+    assert (ahead.em, ahead.compatibility) == (fast.em, fast.compatibility)
+    assert of_scouts(load("best", assignments=["compatibility.sweeps=2"])).compatibility.sweeps == 2
 
 
 def test_without_scouts_there_is_one_loop() -> None:

@@ -140,7 +140,7 @@ class EMSettings(PluginSettings):
         description="names that `emea rules` lists, or module:Class, by commas; empty: none; unset: paris, and "
         "disagreement with values",
     )
-    scouts: int = Field(0, ge=0, description="loops of the default encoder before, whose agreed labels are the start")
+    scouts: int = Field(0, ge=0, description="loops as in fast before, and what they agree on is the start")
     rounds: int = Field(15, ge=0, description="rounds after the first fit, at most")
     labels: Literal["agreed", "one-sided", "best", "sampled"] = Field(
         "agreed",

@@ -9,7 +9,8 @@ import pytest
 from small_graphs import literal_names, triple_names
 
 import emea
-from emea.errors import InputError
+from emea.contracts import Reading
+from emea.errors import InputError, SettingsError
 from emea.formats import read_graph
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -158,3 +159,119 @@ def test_two_drawings_are_linked(tmp_path: Path) -> None:
     result = emea.align(emea.read(tmp_path / "a.graphml", tmp_path / "b.json"))
     found = {(row["source"], row["target"]) for row in result.links().to_pylist()}
     assert found == {("7", "x1"), ("9", "x2"), ("11", "x3")}
+
+
+NODES = """personId:ID(Person),name,born:int,aliases:string[],:LABEL,note:IGNORE
+1,Keanu Reeves,1964,Keanu;K. Reeves,Person;Actor,x
+2,Lana Wachowski,1965,,Person,x
+"""
+FILMS = """:ID(Film),title,:LABEL
+1,The Matrix,Film
+tt2,Speed Racer,Film
+"""
+ROLES = """:START_ID(Person),role,:END_ID(Film),:TYPE
+1,Neo,1,ACTED_IN
+2,,tt2,DIRECTED
+"""
+
+
+def test_tables_that_neo4j_imports(tmp_path: Path) -> None:
+    for name, text in {"people.csv": NODES, "films.csv": FILMS, "roles.csv": ROLES}.items():
+        written(tmp_path / name, text)
+    graph = read_graph(tmp_path)
+    assert triple_names(graph) == {
+        ("Person/1", "ACTED_IN", "Film/1"),  # ids of two spaces
+        ("2", "DIRECTED", "tt2"),
+        *(("Person/1", TYPE, kind) for kind in ("Person", "Actor")),
+        ("2", TYPE, "Person"),
+        ("Film/1", TYPE, "Film"),
+        ("tt2", TYPE, "Film"),
+    }
+    assert {row[:3] for row in literal_names(graph)} == {
+        *(("Person/1", *value) for value in (("name", "Keanu Reeves"), ("born", "1964"), ("aliases", "Keanu"))),
+        ("Person/1", "aliases", "K. Reeves"),
+        *(("2", *value) for value in (("name", "Lana Wachowski"), ("born", "1965"))),
+        *(("Film/1", "title", "The Matrix"), ("tt2", "title", "Speed Racer")),
+    }
+    with pytest.raises(SettingsError, match=r"found --id-column for .*, expected none: the file says what nodes"):
+        read_graph(tmp_path, Reading(id_column="name"))
+    path = written(tmp_path / "links.json", nx.node_link_data(people(), edges="links"))
+    with pytest.raises(SettingsError, match=r"found --id-column for .*links\.json, expected none: the file says"):
+        read_graph(path, Reading(id_column="name"))
+
+
+def test_a_table_of_nodes_and_edges_as_neo4j_writes_it(tmp_path: Path) -> None:
+    rows = ["_id,_labels,name,_start,_end,_type,since", "7,:Person:Author,Anna,,,,", "9,,Bo,,,,", ",,,7,9,KNOWS,2001"]
+    graph = read_graph(written(tmp_path / "all.csv", "\n".join(rows)))
+    assert triple_names(graph) == {("7", "KNOWS", "9"), ("7", TYPE, "Person"), ("7", TYPE, "Author")}
+    assert {row[:3] for row in literal_names(graph)} == {("7", "name", "Anna"), ("9", "name", "Bo")}
+    alone = read_graph(written(tmp_path / "knows.csv", ":START_ID,:END_ID\n7,9\n7,8\n"))
+    assert triple_names(alone) == {("7", "knows", "9"), ("7", "knows", "8")}
+
+
+def test_a_column_called_id_with_a_line_before_it_makes_no_nodes(tmp_path: Path) -> None:
+    graph = read_graph(written(tmp_path / "records.csv", "_id,name\n7,Anna\n9,Bo\n"))
+    assert "its rows are entities, named by the column '_id'" in graph.notes[0]
+
+
+@pytest.mark.parametrize("ends", [("7", ""), ("", "9")])
+def test_an_edge_in_a_table_has_two_ends(tmp_path: Path, ends: tuple[str, str]) -> None:
+    path = written(tmp_path / "knows.csv", ":START_ID,:END_ID,:TYPE\n7,9,KNOWS\n" + ",".join([*ends, "KNOWS"]))
+    with pytest.raises(InputError, match="found an edge to '', expected names of nodes, on one line"):
+        read_graph(path)
+
+
+def folder_of(place: Path, tables: dict[str, str]) -> Path:
+    place.mkdir()
+    for name, text in tables.items():
+        written(place / f"{name}.csv", text)
+    return place
+
+
+def test_a_folder_of_nodes_and_edges_as_gephi_writes_it(tmp_path: Path) -> None:
+    nodes = "Id,Label,born\n1,Anna,1980\n2,Bo,1991\n3,Cleo,1970\n"
+    edges = "Source,Target,Type,Id,Label,Weight\n1,2,Directed,0,knows,1.0\n2,3,Directed,1,employs,2\n"
+    graph = read_graph(folder_of(tmp_path / "graph", {"nodes": nodes, "edges": edges}))
+    assert triple_names(graph) == {("1", "knows", "2"), ("2", "employs", "3")}
+    assert {row[:3] for row in literal_names(graph)} >= {("1", "Label", "Anna"), ("3", "born", "1970")}
+    assert any("its rows are no entities but relations, from Source to Target; left" in each for each in graph.notes)
+    assert not any("edges: its rows are entities" in each for each in graph.notes)
+
+
+def test_a_folder_of_entities_and_triples(tmp_path: Path) -> None:
+    triples = "head,relation,tail\nq1,knows,q2\nq2,likes,q1\n"  # no head repeats
+    graph = read_graph(folder_of(tmp_path / "graph", {"entities": "id,name\nq1,Anna\nq2,Bo\n", "triples": triples}))
+    assert triple_names(graph) == {("q1", "knows", "q2"), ("q2", "likes", "q1")}
+
+
+PEOPLE, FILMS_TOO = "id,name\n1,Anna\n2,Bo\n", "id,title\n1,Film A\n2,Film B\n3,Film C\n"
+
+
+def test_rows_that_join_two_tables_are_relations_called_like_the_table(tmp_path: Path) -> None:
+    roles = "person_id,film_id,role\n1,1,Neo\n1,2,Neo\n2,1,Trinity\n2,,\n"
+    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "roles": roles}))
+    assert {row for row in triple_names(graph) if row[1] != TYPE} == {
+        ("people/1", "roles", "films/1"),
+        ("people/1", "roles", "films/2"),
+        ("people/2", "roles", "films/1"),
+    }
+    assert {row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films"}
+
+
+@pytest.mark.parametrize(
+    ("joining", "why"),
+    [
+        ("id,person_id,film_id\n7,1,1\n8,2,1\n", "they have ids"),
+        ("person_id,film_id,at,price,seat\n1,1,noon,7,A\n1,2,noon,8,B\n2,1,night,7,B\n", "they say more"),
+        ("person_id,film_id,again\n1,1,1\n1,2,2\n2,1,1\n", "they have one reference more, by another name"),
+    ],
+)
+def test_rows_that_are_things_of_their_own_stay_entities(tmp_path: Path, joining: str, why: str) -> None:
+    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "seen": joining}))
+    assert ({row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films"}) is ("another name" in why)
+
+
+def test_ends_that_could_be_of_several_tables_are_values(tmp_path: Path) -> None:
+    edges = "source,target\n1,2\n2,1\n1,1\n"
+    graph = read_graph(folder_of(tmp_path / "graph", {"people": PEOPLE, "films": FILMS_TOO, "edges": edges}))
+    assert {row[1] for row in triple_names(graph)} == {TYPE}

@@ -126,4 +126,5 @@ def _stem(column: str) -> str:
 
 def _singulars(table: str) -> set[str]:
     name = table.lower().rpartition(".")[2]
-    return {name, name.removesuffix("s"), name.removesuffix("es"), name.removesuffix("ies") + "y"} - {""}
+    irregular = name.removesuffix("people") + "person" if name.endswith("people") else ""
+    return {name, name.removesuffix("s"), name.removesuffix("es"), name.removesuffix("ies") + "y", irregular} - {""}

@@ -9,8 +9,9 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from emea.contracts import Reading
 from emea.data import LITERAL_SCHEMA, Graph
-from emea.errors import InputError
+from emea.errors import InputError, SettingsError
 from emea.formats._cells import cells
 from emea.formats._files import BREAK
 from emea.formats._keys import LISTED, are_words
@@ -30,6 +31,14 @@ def relation_of(held: Mapping[str, object], key: object = None) -> str:
     """
     named = next((str(held[each]).strip() for each in NAMING if held.get(each) is not None), "")
     return named or (key if isinstance(key, str) and key else RELATED)
+
+
+def refuse_choices(reading: Reading, place: str) -> None:
+    """Refuse what can be chosen for tables."""
+    for option in ("id_column", "table"):
+        if getattr(reading, option) is not None:
+            found = f"found --{option.replace('_', '-')} for {place}"
+            raise SettingsError(f"{found}, expected none: the file says what nodes and edges are")
 
 
 class PropertyGraph:
@@ -77,8 +86,9 @@ class PropertyGraph:
             literals=self._literals(table),
         )
         named = ", ".join([each for each in relations if each != TYPE][:LISTED])
-        read = f"{self._place}: {len(described):,} nodes are entities, named by their ids; edges are relations: {named}"
-        return replace(graph, notes=(f"{read}; values of edges are left out",) if named else (read,))
+        read = f"{self._place}: {len(described):,} nodes are entities, named by their ids"
+        edges = f"; edges are relations: {named}; values of edges are left out" if named else ""
+        return replace(graph, notes=(read + edges,))
 
     def _literals(self, table: pa.Table) -> pa.Table:
         """The values of the nodes."""

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,38 +17,26 @@ import pyarrow.compute as pc
 from emea.contracts import PLAIN, GraphReader, Reading
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
-from emea.formats._cells import XSD, Cells, cells, flattened, holds_bytes
+from emea.formats._cells import XSD, cells, flattened, holds_bytes
 from emea.formats._columns import assemble, release, unique_ends
 from emea.formats._files import BREAK
+from emea.formats._graph_tables import graph_of_tables
 from emea.formats._keys import (
     LISTED,
     NOTHING,
     Declared,
     are_words,
-    as_ids,
     id_column,
     is_id_name,
     nearly_id,
-    refers,
     tables_without,
 )
+from emea.formats._references import Joined, References, Sheet, ends_of, joined, references, told
 from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
-POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
-REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
 IDENTIFYING = 0.5  # share of distinct values below which a column hardly identifies rows
 INTEGER = f"{XSD}integer"
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """A table and the names of its rows."""
-
-    name: str
-    ids: pa.Array  # [rows] large_string; null where a row has none
-    key: str | None  # the column of the ids; None if the rows are numbered
-    columns: dict[str, Cells]
 
 
 class TableReader(GraphReader):
@@ -85,27 +73,48 @@ def rows_graph(
         raise SettingsError(f"{place}: found {len(tables)} tables, expected a single one of triples")
     if not tables:
         raise InputError(f"{place} holds no table, expected at least one")
+    if (graph := graph_of_tables(tables, str(place), reading)) is not None:
+        return graph
     notes: list[str] = []
     flat = {name: flattened(table) for name, table in tables.items()}
     usual = reading.model_copy(update={"id_column": None})
     lacking = tables_without(flat, reading.id_column, place, notes)
+    of_each: dict[str, list[str]] = {name: [] for name in flat}
     sheets = [
-        _sheet(name, table, place, usual if name in lacking else reading, notes, declared=declared)
+        _sheet(
+            name,
+            table,
+            place,
+            usual if name in lacking else reading,
+            of_each[name],
+            declared=declared,
+            alone=len(flat) == 1,
+        )
         for name, table in flat.items()
     ]
-    links = _references(sheets, declared, notes, place)
-    several = len(sheets) > 1
-    parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in sheets]
-    graph = _assembled(parts, several=several)
-    columns = dict.fromkeys(column for sheet in sheets for column in sheet.columns)
+    links = references(sheets, declared, about := list[str](), place)
+    between = [found for sheet in sheets if (found := joined(sheet, links)) is not None]
+    things = [sheet for sheet in sheets if sheet.name not in {found.table for found in between}]
+    notes += [*(note for sheet in things for note in of_each[sheet.name]), *about, *told(between, place)]
+    several = len(things) > 1
+    parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in things]
+    graph = _assembled(parts, between, several=several)
+    columns = dict.fromkeys(column for sheet in things for column in sheet.columns)
     aliases = unique_ends(graph.entities) if several else None
     return replace(graph, notes=tuple(notes), columns=tuple(columns), aliases=aliases)
 
 
 def _sheet(
-    name: str, table: pa.Table, place: str | Path, reading: Reading, notes: list[str], *, declared: Declared
+    name: str,
+    table: pa.Table,
+    place: str | Path,
+    reading: Reading,
+    notes: list[str],
+    *,
+    declared: Declared,
+    alone: bool,
 ) -> Sheet:
-    """The table with its id column found or as named."""
+    """The table with its id column found or as named; beside others, an end of edges is none."""
     shown = f"{place}, table {name}" if Path(str(place)).name.partition(".")[0] != name else str(place)
     duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
@@ -117,6 +126,8 @@ def _sheet(
     stated = declared.keys.get(name) if reading.id_column is None else None
     key = stated if stated in table.column_names else id_column(name, table, reading.id_column)
     columns = {each: cells(table[each], f"{shown}, column {each}") for each in table.column_names}
+    if not alone and reading.id_column is None and key in (ends_of(table.column_names) or ()):
+        key = None
     if key is None:
         numbered = "no column identifies the rows, so they are numbered; --id-column names one"
         notes.append(f"{shown}: {numbered}{nearly_id(name, table)}")
@@ -154,53 +165,10 @@ def _repeating(ids: pa.Array, key: str) -> str:
     return f"{repeated:,} rows repeat a '{key}', such as '{one}'; rows with the same one are one entity"
 
 
-def _references(
-    sheets: list[Sheet], declared: Declared, notes: list[str], place: str | Path
-) -> dict[tuple[str, str], Sheet]:
-    """Which columns hold ids of which table. Cells that refer to rows by another column become ids."""
-    found, by_name = {}, {sheet.name: sheet for sheet in sheets}
-    ids: list[tuple[Sheet, str, Cells]] = []
-    for sheet in sheets:
-        for column, held in sheet.columns.items():
-            other, by = declared.references.get((sheet.name, column), ("", ""))
-            target = by_name.get(other)
-            if target is None and column != sheet.key:
-                target = next((each for each in sheets if _points(column, held, each, own=each is sheet)), None)
-            if target is not None:
-                found[sheet.name, column] = target
-                if target.name == other and by != target.key and by in target.columns:
-                    ids.append((sheet, column, as_ids(held, target.ids, target.columns[by])))
-    for sheet, column, held in ids:
-        sheet.columns[column] = held
-    if found:
-        listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
-        notes.append(f"{place}: columns that hold ids are relations: {listed}")
-    return found
-
-
-def _points(column: str, held: Cells, other: Sheet, *, own: bool) -> bool:
-    """Whether the cells of a column are ids of a table: nearly all are, and numbers only if the column's name says so,
-    since any small numbers are ids of rows that are numbered. What mostly repeats the row's own id refers to none."""
-    if other.key is None:
-        return False
-    if own and _share(pc.equal(held.text, other.ids.take(pa.array(held.row)))) > REPEATED:
-        return False
-    distinct = pc.unique(held.text)
-    known = pc.is_in(distinct, other.ids)
-    if len(distinct) < 2 or _share(known) < POINTING:
-        return False
-    return refers(column, other.name, own=own) or not pc.all(pc.utf8_is_digit(distinct.filter(known))).as_py()
-
-
-def _share(true: pa.Array) -> float:
-    """Which share of values is true."""
-    return float(pc.mean(true.cast(pa.float64())).as_py() or 0.0)
-
-
 class _Part:
     """What one table contributes: names of entities, triples and literals, by positions among its names."""
 
-    def __init__(self, sheet: Sheet, links: dict[tuple[str, str], Sheet], prefix: str) -> None:
+    def __init__(self, sheet: Sheet, links: References, prefix: str) -> None:
         self.sheet, self.prefix = sheet, prefix
         self.names = pc.unique(sheet.ids.drop_null())
         self.row = pc.index_in(sheet.ids, self.names).fill_null(-1).to_numpy().astype(np.int64)
@@ -238,17 +206,41 @@ def _prefixed(prefix: str, names: pa.Array) -> pa.Array:
     )
 
 
-def _assembled(parts: list[_Part], *, several: bool) -> Graph:
+def _assembled(parts: list[_Part], between: list[Joined], *, several: bool) -> Graph:
     """One graph of all tables."""
     types = pa.array([part.sheet.name for part in parts] if several else [], pa.large_string())
     related = [(name, head, tails, place) for place, part in enumerate(parts) for name, head, tails in part.related()]
-    entities = pc.unique(pa.concat_arrays([*(part.entities() for part in parts), types, *(row[2] for row in related)]))
+    prefixes = {part.sheet.name: part.prefix for part in parts}
+    ends = [
+        tuple(
+            _prefixed(prefixes[table], ids)
+            for table, ids in ((each.head_table, each.head), (each.tail_table, each.tail))
+        )
+        for each in between
+    ]
+    names = [
+        *(part.entities() for part in parts),
+        types,
+        *(row[2] for row in related),
+        *(end for both in ends for end in both),
+    ]
+    entities = pc.unique(pa.concat_arrays(names))
     own = [pc.index_in(part.entities(), entities).to_numpy().astype(np.int64) for part in parts]
-    relations = list(dict.fromkeys([*([TYPE] if several else []), *(row[0] for row in related)]))
+    named = [*(row[0] for row in related), *(name for each in between for name in pc.unique(each.relation).to_pylist())]
+    relations = pa.array([*dict.fromkeys([*([TYPE] if several else []), *named])], pa.large_string())
     triples = [
-        np.stack([own[place][head], np.full(len(head), relations.index(name)), pc.index_in(tails, entities).to_numpy()])
+        np.stack(
+            [
+                own[place][head],
+                np.full(len(head), pc.index(relations, name).as_py()),
+                pc.index_in(tails, entities).to_numpy(),
+            ]
+        )
         for name, head, tails, place in related
     ]
+    for each, (head, tail) in zip(between, ends, strict=True):
+        held = (head, entities), (each.relation, relations), (tail, entities)
+        triples.append(np.stack([pc.index_in(*column).to_numpy().astype(np.int64) for column in held]))
     for place, part in enumerate(parts if several else []):
         kind = pc.index(entities, part.sheet.name).as_py()
         triples.append(np.stack([own[place], np.zeros_like(own[place]), np.full_like(own[place], kind)]))
@@ -258,9 +250,7 @@ def _assembled(parts: list[_Part], *, several: bool) -> Graph:
     attributes = sorted({column for part in parts for column, *_ in part.described()})
     literals = _literals(parts, [rank[each] for each in own], attributes)
     triples = [np.stack([rank[head], relation, rank[tail]]) for head, relation, tail in triples]
-    return assemble(
-        entities.take(order), pa.array(relations, pa.large_string()), triples, attributes=attributes, literals=literals
-    )
+    return assemble(entities.take(order), relations, triples, attributes=attributes, literals=literals)
 
 
 def _literals(parts: list[_Part], own: list[np.ndarray], attributes: list[str]) -> pa.Table:

@@ -17,6 +17,7 @@ from emea.errors import InputError
 from emea.formats._cells import DEEPEST
 from emea.formats._files import suffix
 from emea.formats._json_graphs import JSONGraph, is_exported
+from emea.formats._property_graph import refuse_choices
 from emea.formats._records import Records
 from emea.formats._text import text_lines, whole_text
 from emea.formats._wide import TableReader, rows_graph
@@ -45,6 +46,7 @@ class JSONLines(TableReader):
             if first is not None and is_exported(first[1]):
                 graph = JSONGraph.exported(_exported(found))
         if graph is not None:
+            refuse_choices(reading, str(path))
             return graph.build(str(path), _values)
         return rows_graph(self._tables(found, path), path, reading)
 

@@ -19,6 +19,7 @@ from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
 from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
+from emea.formats._graph_tables import heads_graph
 from emea.formats._keys import is_id_name
 from emea.formats._layout import data_in_header, header_fault, rdf_hint, separator_of
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
@@ -76,7 +77,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         if not headed and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
         kind = reading.table or ("triples" if headed else kind_of_rows(first))
-        if kind == "rows":
+        if kind == "rows" or heads_graph(first[0]):
             graph = self._of_rows(path, reading)
             unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
             notes = [f"{path}: {OTHERWISE} triples"] if unsure else []

@@ -20,7 +20,7 @@ from emea.engine import LOCAL, Distributed, Engine
 from emea.errors import PluginError, shown
 from emea.evidence.prepared import Prepared
 from emea.evidence.unnamed import unnamed
-from emea.method.compatibility import combine, learn_weights, refine, widen
+from emea.method.compatibility import combine, learn_weights, refine
 from emea.method.competition import Competition
 from emea.method.folds import Folds, hide_labels
 from emea.method.judge import judge, taught
@@ -46,7 +46,7 @@ def rounds(
     """The method: yield each round as it ends; those of scouts first, if there are any. A state resumes a run."""
     while (number := 1 + (state.scouts if state else 0)) <= settings.em.scouts:
         for ended in _rounds(prepared, of_scouts(settings), state, watch, engine):
-            state = after_scout(ended, settings.em.scouts) if ended.final else ended.state
+            state = after_scout(ended, settings) if ended.final else ended.state
             yield replace(ended, scout=number, state=state, final=False)
             del ended  # frees memory before the next fit
     yield from _rounds(prepared, settings, state, watch, engine)
@@ -89,7 +89,7 @@ def conclude(last: Round, prepared: Prepared, settings: Settings) -> Outcome:
     """The alignment that the last round leads to: judged anew where there are values to judge by; otherwise with
     confidence as decisions teach it, or calibrated on the seeds hidden in recent rounds."""
     absence, calibration, competition = None, Calibration.none(), Competition.of(settings.matching)
-    believed, grounds = competition.seen(widen(last.agreed, last.believed)), grounds_of(last, settings)
+    believed, grounds = last.concluded(competition), grounds_of(last, settings)
     if not settings.evidence.anonymous:
         believed = between(believed, ~unnamed(prepared.given.source), ~unnamed(prepared.given.target))
     if prepared.judged_by(settings):

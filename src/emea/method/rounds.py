@@ -16,7 +16,7 @@ from emea.contracts import Progress
 from emea.data import Alignment, Counterparts, Embeddings, Links
 from emea.evidence.prepared import Prepared
 from emea.kernels.segments import segment_best
-from emea.method.compatibility import labels
+from emea.method.compatibility import labels, widen
 from emea.method.competition import Competition
 from emea.method.grounds import Grounds, logit_of_none, logits_by_rule
 from emea.method.probability import Scale
@@ -36,7 +36,7 @@ class State:
     random: Tensor  # state of the generator
     encoder: dict[str, Tensor]  # what the encoder continues from
     scouts: int = 0  # loops that went ahead and have ended
-    scouted: Links = field(default_factory=Links.empty)  # their labels, with the sums of their weights
+    scouted: Links = field(default_factory=Links.empty)  # their best pairs, with the sums of their confidence
 
     @classmethod
     def start(cls, settings: ProbabilitySettings, generator: torch.Generator) -> State:
@@ -98,6 +98,10 @@ class Round(Step):
     def trials(self) -> Tensor:
         """Confidence and correctness of the links found for this round's hidden seeds, [trials, 2]."""
         return self.state.trials[self.state.trials[:, 0] == self.number, 1:]
+
+    def concluded(self, competition: Competition) -> Counterparts:
+        """What the loop believes of all candidates, if this is its last round."""
+        return competition.seen(widen(self.agreed, self.believed))
 
     @property
     def agreement(self) -> float | None:

@@ -1,0 +1,139 @@
+"""Columns that hold ids of rows, and tables whose rows say nothing else: edges, and those that join two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emea.formats._cells import Cells
+from emea.formats._keys import LISTED, Declared, as_ids, refers
+from emea.formats._property_graph import NAMING
+
+POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
+REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
+ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("head", "tail"), ("subject", "object"))
+RELATIONS = ("predicate", *NAMING)  # columns that name the relation, the best first
+BESIDE = 2  # other columns that such a table has at most: what has more to say is a thing
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table and the names of its rows."""
+
+    name: str
+    ids: pa.Array  # [rows] large_string; null where a row has none
+    key: str | None  # the column of the ids; None if the rows are numbered
+    columns: dict[str, Cells]
+
+
+References = dict[tuple[str, str], Sheet]  # the tables that columns refer to, by table and column
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Pairs of rows that a table relates."""
+
+    table: str
+    first: str  # column of the one
+    second: str  # and of the other
+    head_table: str
+    tail_table: str
+    relation: pa.Array  # [pairs]
+    head: pa.Array  # [pairs] ids
+    tail: pa.Array
+    left_out: list[str]  # columns
+
+
+def ends_of(columns: Iterable[str]) -> tuple[str, str] | None:
+    """The columns that are called like the ends of an edge, if there are both.
+
+    >>> ends_of(["Id", "Source", "Target"]), ends_of(["from_id", "to_id"]), ends_of(["from", "name"])
+    (('Source', 'Target'), ('from_id', 'to_id'), None)
+    """
+    named = {column.strip().lower().removesuffix("_id"): column for column in columns}
+    return next(((named[first], named[second]) for first, second in ENDS if {first, second} <= named.keys()), None)
+
+
+def references(sheets: list[Sheet], declared: Declared, notes: list[str], place: str | Path) -> References:
+    """Which columns hold ids of which table. Cells that refer to rows by another column become ids."""
+    found, by_name = {}, {sheet.name: sheet for sheet in sheets}
+    ids: list[tuple[Sheet, str, Cells]] = []
+    for sheet in sheets:
+        ends = ends_of(sheet.columns) or ()
+        for column, held in sheet.columns.items():
+            other, by = declared.references.get((sheet.name, column), ("", ""))
+            target = by_name.get(other)
+            if target is None and column != sheet.key:
+                target = next((each for each in sheets if _points(column, held, each, own=each is sheet)), None)
+            if target is None and column in ends:
+                holding = [each for each in sheets if each is not sheet and _holds(held, each)]
+                target = holding[0] if len(holding) == 1 else None
+            if target is not None:
+                found[sheet.name, column] = target
+                if target.name == other and by != target.key and by in target.columns:
+                    ids.append((sheet, column, as_ids(held, target.ids, target.columns[by])))
+    for sheet, column, held in ids:
+        sheet.columns[column] = held
+    if found:
+        listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
+        notes.append(f"{place}: columns that hold ids are relations: {listed}")
+    return found
+
+
+def _points(column: str, held: Cells, other: Sheet, *, own: bool) -> bool:
+    """Whether the cells of a column are ids of a table: nearly all are, and numbers only if the column's name says so,
+    since any small numbers are ids of rows that are numbered. What mostly repeats the row's own id refers to none."""
+    if other.key is None:
+        return False
+    if own and _share(pc.equal(held.text, other.ids.take(pa.array(held.row)))) > REPEATED:
+        return False
+    if len(distinct := pc.unique(held.text)) < 2 or not _holds(held, other):
+        return False
+    known = distinct.filter(pc.is_in(distinct, other.ids))
+    return refers(column, other.name, own=own) or not pc.all(pc.utf8_is_digit(known)).as_py()
+
+
+def _holds(held: Cells, other: Sheet) -> bool:
+    """Whether nearly all cells are ids of a table."""
+    return other.key is not None and _share(pc.is_in(pc.unique(held.text), other.ids)) >= POINTING
+
+
+def _share(true: pa.Array) -> float:
+    """Which share of values is true."""
+    return float(pc.mean(true.cast(pa.float64())).as_py() or 0.0)
+
+
+def joined(sheet: Sheet, found: References) -> Joined | None:
+    """What the rows of a table relate, if that is all they do: two columns refer to rows, no column identifies its own
+    but for one that only numbers edges, and it has hardly more columns."""
+    referring, ends = [column for table, column in found if table == sheet.name], ends_of(sheet.columns)
+    pair = ends if ends is not None and {*ends} <= {*referring} else tuple(referring)
+    referred = any(target is sheet for target in found.values())
+    if len(pair) != 2 or referred or (sheet.key is not None and pair != ends):
+        return None
+    first, second = (sheet.columns[each] for each in pair)
+    filled = [each for each, held in sheet.columns.items() if len(held.row)]
+    naming = next((each for name in RELATIONS for each in filled if each.strip().lower() == name), None)
+    beside = [each for each in filled if each not in {*pair, naming, sheet.key}]
+    if len(beside) > BESIDE or any((np.diff(each.row) == 0).any() for each in (first, second)):
+        return None
+    rows, of_first, of_second = np.intersect1d(first.row, second.row, assume_unique=True, return_indices=True)
+    said = sheet.columns[naming].single() if naming is not None else pa.nulls(first.rows, pa.large_string())
+    relation = said.take(pa.array(rows)).fill_null(sheet.name)
+    head, tail = first.text.take(pa.array(of_first)), second.text.take(pa.array(of_second))
+    tables = found[sheet.name, pair[0]].name, found[sheet.name, pair[1]].name
+    return Joined(sheet.name, *pair, *tables, relation, head, tail, beside)
+
+
+def told(found: Iterable[Joined], place: str | Path) -> list[str]:
+    """What is said of them."""
+    return [
+        f"{place}, table {each.table}: its rows are no entities but relations, from {each.first} to {each.second}"
+        + (f"; left out: {', '.join(each.left_out)}" if each.left_out else "")
+        for each in found
+    ]

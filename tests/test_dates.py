@@ -2,6 +2,7 @@
 apart that are written without spaces."""
 
 import calendar
+import datetime
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence.dates import read_days, readings
+from emea.evidence.similarity import _days_before
 from emea.evidence.values import normal_form, read_values, words_apart
 from emea.runs.wording import Called
 from emea.settings import EvidenceSettings
@@ -211,3 +213,9 @@ def test_words_without_spaces_are_told_apart_where_an_attribute_is_written_so() 
     values = read_values(side, EvidenceSettings(kind="all"), meanings=meanings)
     assert {"s birth date", "s person", "s mcdonald", "s ab cd"} <= {*values.forms}
     assert Called(side, side, ("en",), meanings).value(0, "s birth date") == "birthDate"
+
+
+def test_days_between_dates_are_those_of_the_calendar() -> None:
+    days = [datetime.date(1599, 2, 28) + datetime.timedelta(step) for step in range(0, 200_000, 29)]
+    found = _days_before(np.array([[day.year, day.month, day.day] for day in days], float))
+    assert np.diff(found).tolist() == [29] * (len(days) - 1)

@@ -232,8 +232,11 @@ def test_a_folder_of_nodes_and_edges_as_gephi_writes_it(tmp_path: Path) -> None:
     nodes = "Id,Label,born\n1,Anna,1980\n2,Bo,1991\n3,Cleo,1970\n"
     edges = "Source,Target,Type,Id,Label,Weight\n1,2,Directed,0,knows,1.0\n2,3,Directed,1,employs,2\n"
     graph = read_graph(folder_of(tmp_path / "graph", {"nodes": nodes, "edges": edges}))
-    assert triple_names(graph) == {("1", "knows", "2"), ("2", "employs", "3")}
-    assert {row[:3] for row in literal_names(graph)} >= {("1", "Label", "Anna"), ("3", "born", "1970")}
+    assert {row for row in triple_names(graph) if row[1] != TYPE} == {
+        ("nodes/1", "knows", "nodes/2"),
+        ("nodes/2", "employs", "nodes/3"),
+    }
+    assert {row[:3] for row in literal_names(graph)} >= {("nodes/1", "Label", "Anna"), ("nodes/3", "born", "1970")}
     assert any("its rows are no entities but relations, from Source to Target; left" in each for each in graph.notes)
     assert not any("edges: its rows are entities" in each for each in graph.notes)
 
@@ -241,37 +244,93 @@ def test_a_folder_of_nodes_and_edges_as_gephi_writes_it(tmp_path: Path) -> None:
 def test_a_folder_of_entities_and_triples(tmp_path: Path) -> None:
     triples = "head,relation,tail\nq1,knows,q2\nq2,likes,q1\n"  # no head repeats
     graph = read_graph(folder_of(tmp_path / "graph", {"entities": "id,name\nq1,Anna\nq2,Bo\n", "triples": triples}))
-    assert triple_names(graph) == {("q1", "knows", "q2"), ("q2", "likes", "q1")}
+    assert {row for row in triple_names(graph) if row[1] != TYPE} == {
+        ("entities/q1", "knows", "entities/q2"),
+        ("entities/q2", "likes", "entities/q1"),
+    }
+
+
+@pytest.mark.parametrize("ways", ["Directed", "Undirected"])
+def test_edges_without_a_name_are_called_like_their_table_and_go_as_they_say(tmp_path: Path, ways: str) -> None:
+    edges = f"Source,Target,Type,Note\n1,2,{ways},one\n1,1,{ways},two\n"
+    graph = read_graph(folder_of(tmp_path / "graph", {"nodes": "Id,Label\n1,Anna\n2,Bo\n", "edges": edges}))
+    assert {row[1] for row in triple_names(graph) if row[1] != TYPE} == {"edges"}
+    there = {(head, tail) for head, relation, tail in triple_names(graph) if relation != TYPE}
+    back = {("nodes/2", "nodes/1")} if ways == "Undirected" else set()
+    assert there == {("nodes/1", "nodes/2"), ("nodes/1", "nodes/1")} | back
 
 
 PEOPLE, FILMS_TOO = "id,name\n1,Anna\n2,Bo\n", "id,title\n1,Film A\n2,Film B\n3,Film C\n"
 
 
-def test_rows_that_join_two_tables_are_relations_called_like_the_table(tmp_path: Path) -> None:
-    roles = "person_id,film_id,role\n1,1,Neo\n1,2,Neo\n2,1,Trinity\n2,,\n"
-    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "roles": roles}))
-    assert {row for row in triple_names(graph) if row[1] != TYPE} == {
-        ("people/1", "roles", "films/1"),
-        ("people/1", "roles", "films/2"),
-        ("people/2", "roles", "films/1"),
-    }
+@pytest.mark.parametrize(
+    "joining",
+    [
+        "person_id,film_id\n1,1\n1,2\n2,1\n2,\n",
+        "id,person_id,film_id\n7,1,1\n8,1,2\n9,2,1\n",  # counted, as Django does
+        "film_id,person_id,updated\n1,1,2020-01-02\n2,1,2020-01-02\n1,2,2020-01-03\n",
+    ],
+)
+def test_rows_that_only_join_two_tables_are_relations_called_like_the_table(tmp_path: Path, joining: str) -> None:
+    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "roles": joining}))
+    pairs = {("people/1", "films/1"), ("people/1", "films/2"), ("people/2", "films/1")}
+    found = {row for row in triple_names(graph) if row[1] != TYPE}
+    assert {(head, tail) if head < tail else (tail, head) for head, _, tail in found} == {(b, a) for a, b in pairs}
+    assert {row[1] for row in found} == {"roles"}
     assert {row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films"}
 
 
+def test_a_table_that_joins_each_row_once_is_a_relation(tmp_path: Path) -> None:
+    first = {"films": FILMS_TOO, "genres": "id,name\n1,Drama\n2,Comedy\n"}
+    graph = read_graph(folder_of(tmp_path / "films", {**first, "film_genres": "film_id,genre_id\n1,2\n2,2\n3,1\n"}))
+    assert {row for row in triple_names(graph) if row[1] != TYPE} == {
+        ("films/1", "film_genres", "genres/2"),
+        ("films/2", "film_genres", "genres/2"),
+        ("films/3", "film_genres", "genres/1"),
+    }
+
+
 @pytest.mark.parametrize(
-    ("joining", "why"),
+    "things",
     [
-        ("id,person_id,film_id\n7,1,1\n8,2,1\n", "they have ids"),
-        ("person_id,film_id,at,price,seat\n1,1,noon,7,A\n1,2,noon,8,B\n2,1,night,7,B\n", "they say more"),
-        ("person_id,film_id,again\n1,1,1\n1,2,2\n2,1,1\n", "they have one reference more, by another name"),
+        "id,person_id,film_id,seat\n7,1,1,5\n8,2,1,6\n",  # with ids, and more to say
+        "person_id,film_id,at,price\n1,1,2020-01-02,7\n1,2,2020-01-02,8\n2,1,2020-01-03,7\n",
+        "title,person_id,film_id\nA trip,1,1\nA trip,1,2\nBoats,2,1\n",  # a title that recurs
+        "person_id,film_id,review\n1,1,fine\n1,2,fine\n2,1,so so\n",
+        "seen_id,person_id,film_id\n7,1,1\n7,1,2\n8,2,1\n",  # an id that recurs
+        "flight,source,target\nLH 1,1,2\nLH 2,2,1\nLH 3,1,1\n",
+        "task,start,end\nWash,1,2\nDry,2,1\nFold,1,1\n",
     ],
 )
-def test_rows_that_are_things_of_their_own_stay_entities(tmp_path: Path, joining: str, why: str) -> None:
-    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "seen": joining}))
-    assert ({row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films"}) is ("another name" in why)
+def test_rows_that_are_things_of_their_own_stay_entities(tmp_path: Path, things: str) -> None:
+    graph = read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "films": FILMS_TOO, "seen": things}))
+    assert {row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films", "seen"}
+
+
+def test_a_column_of_ids_that_is_named_makes_entities_of_edges(tmp_path: Path) -> None:
+    tables = {"nodes": "Id,Label\n1,Anna\n2,Bo\n", "edges": "Id,Source,Target\n1,1,2\n2,2,1\n"}
+    folder = folder_of(tmp_path / "graph", tables)
+    assert len(read_graph(folder).entities) == 3  # with the type
+    assert len(read_graph(folder, Reading(id_column="Id")).entities) == 6
 
 
 def test_ends_that_could_be_of_several_tables_are_values(tmp_path: Path) -> None:
     edges = "source,target\n1,2\n2,1\n1,1\n"
     graph = read_graph(folder_of(tmp_path / "graph", {"people": PEOPLE, "films": FILMS_TOO, "edges": edges}))
     assert {row[1] for row in triple_names(graph)} == {TYPE}
+
+
+def test_bulk_files_of_neo4j_and_what_stands_beside_them(tmp_path: Path) -> None:
+    tables = {
+        "export.nodes.Person": "id:ID(Person){label:Person},name\n1,Anna\n2,Bo\n",
+        "export.relationships.KNOWS": ":START_ID(Person),:END_ID(Person),:TYPE\n1,2,KNOWS\n",
+        "stats": "day,count\n2020-01-01,7\n2020-01-02,8\n",
+    }
+    graph = read_graph(folder_of(tmp_path / "db", tables))
+    assert triple_names(graph) == {("1", "KNOWS", "2"), ("1", TYPE, "Person"), ("2", TYPE, "Person")}
+    assert "nodes or edges are left out: stats" in graph.notes[-1]
+
+
+def test_an_empty_file_beside_tables_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.csv is empty; expected a header and rows below it$"):
+        read_graph(folder_of(tmp_path / "films", {"people": PEOPLE, "nothing": ""}))

@@ -43,6 +43,16 @@ def suffix(path: Path) -> str:
     return next((ending for ending in DOUBLE_SUFFIXES if name.endswith(ending)), Path(name).suffix)
 
 
+def stem(path: Path) -> str:
+    """The name of a file without its suffix.
+
+    >>> stem(Path("nodes.Person.CSV.gz")), stem(Path("links"))
+    ('nodes.Person', 'links')
+    """
+    name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
+    return name[: len(name) - len(suffix(path))]
+
+
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder; False for a name that no file can have."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import Literal
 
@@ -21,7 +22,10 @@ ROLES: dict[str, Role] = {"ID": "id", "LABEL": "label", "START_ID": "start", "EN
 WRITTEN: dict[str, Role] = {
     f"_{name}": role for name, role in zip(("id", "labels", "start", "end", "type"), ROLES.values(), strict=True)
 }
-MARKED = re.compile(r"(?P<name>[^:]*):(?P<role>ID|LABEL|START_ID|END_ID|TYPE)(\((?P<space>[^()]*)\))?")
+MARKED = re.compile(
+    r"(?P<name>[^:]*):(?P<role>ID|LABEL|START_ID|END_ID|TYPE)(\((?P<space>[^()]*)\))?(\{(?P<more>[^{}]*)\})?"
+)
+LABELLED = re.compile(r"\blabel:\s*([^,\s]+)")  # of all nodes of a space, as Neo4j 5 writes it
 TYPED = re.compile(
     r"(?P<name>[^:]+):(int|long|float|double|boolean|byte|short|char|string|point|date|(local)?(date)?time|duration)"
     r"(?P<several>\[\])?(\{[^{}]*\})?",
@@ -42,11 +46,14 @@ class _Table:
     def __init__(self, name: str, table: pa.Table) -> None:
         self.name, self._table = name, table
         self.roles: dict[Role, tuple[str, str]] = {}  # column, and the space in which its ids differ
+        self.kind = ""  # of all nodes
         self.values: list[tuple[str, str, bool]] = []  # attribute, column, and whether a cell has several
         for column in table.column_names:
             marked, typed = MARKED.fullmatch(column), TYPED.fullmatch(column)
             if marked:
                 self.roles[ROLES[marked["role"]]] = column, marked["space"] or ""
+                labelled = LABELLED.search(marked["more"] or "")
+                self.kind = labelled[1] if labelled else self.kind
             elif column in WRITTEN:
                 self.roles[WRITTEN[column]] = column, ""
             elif not column.endswith(IGNORED):
@@ -71,7 +78,7 @@ class _Table:
 
     def nodes(self) -> Iterator[tuple[End, list[tuple[str, object]], list[str]]]:
         """The nodes, their values by attribute, and their kinds."""
-        kinds = self._cells(self.roles["label"][0]) if "label" in self.roles else repeat("")
+        kinds = self._cells(self.roles["label"][0]) if "label" in self.roles else repeat(self.kind)
         columns = [self._cells(column) for _, column, _ in self.values]
         for end, kind, *cells in zip(self.ends("id"), kinds, *columns, strict=False):
             told = zip(self.values, cells, strict=True)
@@ -96,10 +103,12 @@ def _text(cell: object) -> str:
 
 
 def graph_of_tables(tables: Mapping[str, pa.Table], place: str, reading: Reading) -> Graph | None:
-    """The graph whose nodes and edges are the rows of tables, if the columns of each of them say so."""
-    told = [_Table(*each) for each in tables.items()]
-    if not told or not all(each.has_nodes or each.has_edges for each in told):
+    """The graph whose nodes and edges are the rows of tables, if columns say so; others are left out, and named."""
+    every = [_Table(*each) for each in tables.items()]
+    told = [each for each in every if each.has_nodes or each.has_edges]
+    if not told:
         return None
+    others = [each.name for each in every if each not in told]
     refuse_choices(reading, place)
     nodes = [node for each in told if each.has_nodes for node in each.nodes()]
     used = Counter(name for name, _ in {end for end, _, _ in nodes})
@@ -112,4 +121,6 @@ def graph_of_tables(tables: Mapping[str, pa.Table], place: str, reading: Reading
         graph.node(name(end), values, kinds)
     for head, relation, tail in (edge for each in told if each.has_edges for edge in each.edges()):
         graph.edge(name(head), relation, name(tail))
-    return graph.build()
+    built = graph.build()
+    left = f"{place}: tables whose columns do not say that rows are nodes or edges are left out: {', '.join(others)}"
+    return replace(built, notes=(*built.notes, left)) if others else built

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,24 +34,31 @@ NOTHING = Declared()
 
 def id_column(name: str, table: pa.Table, wanted: str | None) -> str | None:
     """The column that names the rows: as wanted, by its name, or the first one if no cell of it repeats."""
-    columns = table.column_names
     if wanted is not None:
         for each in _named(table, wanted):
             return each
         raise InputError(f"table {name}: found bytes that are no text in the column {wanted}, expected names")
-    return next((each for each in _likely(name, columns) if _identifies(table[each])), None)
+    likely = _likely(name, table)
+    found = next((each for each in likely if _identifies(table[each])), None)
+    return found or next((each for each in likely if _nearly_identifies(each, name, table[each])), None)
 
 
-def _likely(name: str, columns: list[str]) -> list[str]:
-    """The columns called like ids, and the first one."""
+def _likely(name: str, table: pa.Table) -> list[str]:
+    """The columns called like ids, and the first one: before one that is called like the table alone, unless it holds
+    numbers, which may only count rows."""
+    columns = table.column_names
     likely: list[str] = [each for each in columns if is_id_name(each, name)]
     likely.sort(key=lambda each: (*ID_NAMES, each.lower()).index(each.lower()))
-    return [*likely, *columns[:1]]
+    first = columns[:1]
+    if first and first[0] not in likely and not _all(table[first[0]], pc.utf8_is_digit):
+        bare = [each for each in likely if each.strip().lower() in _singulars(name) - {*ID_NAMES}]
+        return [*(each for each in likely if each not in bare), *first, *bare]
+    return [*likely, *first]
 
 
 def nearly_id(name: str, table: pa.Table) -> str:
     """What to say of a column that would name the rows but for a few of them; nothing if there is none."""
-    for each in _likely(name, table.column_names):
+    for each in _likely(name, table):
         column = table[each]
         if pa.types.is_nested(column.type) or not len(column):
             continue
@@ -90,6 +97,26 @@ def _identifies(column: pa.ChunkedArray) -> bool:
     if pa.types.is_nested(column.type) or not len(column) or column.null_count:
         return False
     return int(pc.count_distinct(column).as_py()) == len(column)
+
+
+def _nearly_identifies(name: str, table: str, column: pa.ChunkedArray) -> bool:
+    """Whether a column that is called like an id, or holds addresses, is one although a few rows are there twice, or
+    some things have several rows."""
+    if pa.types.is_nested(column.type) or not len(column) or column.null_count:
+        return False
+    distinct = int(pc.count_distinct(column).as_py()) / len(column)
+    return (is_id_name(name, table) and distinct >= 1 - NEARLY) or (distinct >= MOSTLY and _all(column, _are_addresses))
+
+
+def _are_addresses(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.match_substring_regex(texts, r"^https?://\S+$")
+
+
+def _all(column: pa.ChunkedArray, kind: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> bool:
+    """Whether all cells are texts of a kind."""
+    if pa.types.is_integer(column.type):
+        return kind is pc.utf8_is_digit
+    return pa.types.is_large_string(column.type) and pc.all(kind(column)).as_py() is True
 
 
 def are_words(ids: pa.Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emea.formats._cells import Cells
-from emea.formats._keys import LISTED, Declared, as_ids, refers
+from emea.formats._keys import ID_NAMES, LISTED, Declared, as_ids, is_id_name, refers
 from emea.formats._property_graph import NAMING
+from emea.formats._recognition import DATE, NUMBER
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
 REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
 ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("head", "tail"), ("subject", "object"))
 RELATIONS = ("predicate", *NAMING)  # columns that name the relation, the best first
-BESIDE = 2  # other columns that such a table has at most: what has more to say is a thing
+EDGES, NODES = (
+    re.compile(each, re.IGNORECASE) for each in ("edge|link|relation|arc|connection|triple", "node|vert|entit")
+)
+DIRECTED, UNDIRECTED = {"directed"}, {"undirected", "mutual", "both"}  # what a type may say of direction alone
+FEW_NAMES = 5  # distinct names of relations that need not recur
+REPEATING = 0.5  # share of distinct cells up to which a column may name relations
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +75,14 @@ def references(sheets: list[Sheet], declared: Declared, notes: list[str], place:
         for column, held in sheet.columns.items():
             other, by = declared.references.get((sheet.name, column), ("", ""))
             target = by_name.get(other)
-            if target is None and column != sheet.key:
-                target = next((each for each in sheets if _points(column, held, each, own=each is sheet)), None)
+            if target is None and (column != sheet.key or not is_id_name(column, sheet.name)):
+                others = (
+                    each for each in sheets if column != sheet.key or refers(column, each.name, own=each is sheet)
+                )
+                target = next((each for each in others if _points(column, held, each, own=each is sheet)), None)
             if target is None and column in ends:
                 holding = [each for each in sheets if each is not sheet and _holds(held, each)]
+                holding = [each for each in holding if EDGES.search(sheet.name) or NODES.search(each.name)]
                 target = holding[0] if len(holding) == 1 else None
             if target is not None:
                 found[sheet.name, column] = target
@@ -80,7 +91,7 @@ def references(sheets: list[Sheet], declared: Declared, notes: list[str], place:
     for sheet, column, held in ids:
         sheet.columns[column] = held
     if found:
-        listed = ", ".join(f"{column} → {target.name}" for (_, column), target in list(found.items())[:LISTED])
+        listed = ", ".join(f"{name}.{column} → {target.name}" for (name, column), target in [*found.items()][:LISTED])
         notes.append(f"{place}: columns that hold ids are relations: {listed}")
     return found
 
@@ -108,26 +119,69 @@ def _share(true: pa.Array) -> float:
     return float(pc.mean(true.cast(pa.float64())).as_py() or 0.0)
 
 
-def joined(sheet: Sheet, found: References) -> Joined | None:
-    """What the rows of a table relate, if that is all they do: two columns refer to rows, no column identifies its own
-    but for one that only numbers edges, and it has hardly more columns."""
+def joined(sheet: Sheet, found: References, wanted: str | None) -> Joined | None:
+    """What the rows of a table relate, if that is all they do: two columns refer to rows, none identifies its own but
+    for one that counts them, and besides there is hardly more than the name of the relation. A table of edges may have
+    more. If the id column that is wanted is there, the rows are entities."""
     referring, ends = [column for table, column in found if table == sheet.name], ends_of(sheet.columns)
     pair = ends if ends is not None and {*ends} <= {*referring} else tuple(referring)
     referred = any(target is sheet for target in found.values())
-    if len(pair) != 2 or referred or (sheet.key is not None and pair != ends):
+    if (
+        len(pair) != 2
+        or referred
+        or wanted in {sheet.key, *sheet.columns} - {None}
+        or not (_counted(sheet) or sheet.key in (None, *pair))
+    ):
+        return None
+    others = {each: held for each, held in sheet.columns.items() if len(held.row) and each not in {*pair, sheet.key}}
+    by_name = {each.strip().lower(): each for each in others}
+    directed = next((by_name[name] for name in RELATIONS if name in by_name and _directs(others[by_name[name]])), None)
+    naming = next((by_name[name] for name in RELATIONS if name in by_name and _names(others[by_name[name]])), None)
+    beside = [each for each in others if each not in {naming, directed}]
+    edges = ends is not None and EDGES.search(sheet.name) is not None
+    if not edges and (len(beside) > (sheet.key is None) or not all(_is_plain(others[each]) for each in beside)):
+        return None
+    if not edges and any(is_id_name(each, sheet.name) for each in beside):
         return None
     first, second = (sheet.columns[each] for each in pair)
-    filled = [each for each, held in sheet.columns.items() if len(held.row)]
-    naming = next((each for name in RELATIONS for each in filled if each.strip().lower() == name), None)
-    beside = [each for each in filled if each not in {*pair, naming, sheet.key}]
-    if len(beside) > BESIDE or any((np.diff(each.row) == 0).any() for each in (first, second)):
+    if any((np.diff(each.row) == 0).any() for each in (first, second)):
         return None
     rows, of_first, of_second = np.intersect1d(first.row, second.row, assume_unique=True, return_indices=True)
-    said = sheet.columns[naming].single() if naming is not None else pa.nulls(first.rows, pa.large_string())
+    said = others[naming].single() if naming is not None else pa.nulls(first.rows, pa.large_string())
     relation = said.take(pa.array(rows)).fill_null(sheet.name)
     head, tail = first.text.take(pa.array(of_first)), second.text.take(pa.array(of_second))
+    if directed is not None:
+        ways = pc.utf8_lower(others[directed].single().take(pa.array(rows)).fill_null(""))
+        back = pc.is_in(ways, pa.array([*UNDIRECTED], pa.large_string()))
+        relation, head, tail = (
+            pa.concat_arrays([one, other.filter(back)])
+            for one, other in ((relation, relation), (head, tail), (tail, head))
+        )
     tables = found[sheet.name, pair[0]].name, found[sheet.name, pair[1]].name
     return Joined(sheet.name, *pair, *tables, relation, head, tail, beside)
+
+
+def _counted(sheet: Sheet) -> bool:
+    """Whether the rows are identified by numbers that count them."""
+    key = sheet.key or ""
+    return key.strip().lower() in ID_NAMES and pc.all(pc.utf8_is_digit(sheet.ids.drop_null())).as_py() is True
+
+
+def _directs(held: Cells) -> bool:
+    """Whether cells only say if edges have a direction."""
+    return {each.strip().lower() for each in pc.unique(held.text).to_pylist()} <= DIRECTED | UNDIRECTED
+
+
+def _names(held: Cells) -> bool:
+    """Whether cells may name relations: they recur, or are few."""
+    distinct = len(pc.unique(held.text))
+    return not _directs(held) and (distinct <= REPEATING * len(held.text) or distinct < FEW_NAMES)
+
+
+def _is_plain(held: Cells) -> bool:
+    """Whether cells are numbers or dates."""
+    plain = (pc.match_substring_regex(held.text, each) for each in (NUMBER, DATE))
+    return _share(pc.or_(*plain)) >= POINTING
 
 
 def told(found: Iterable[Joined], place: str | Path) -> list[str]:
@@ -135,5 +189,6 @@ def told(found: Iterable[Joined], place: str | Path) -> list[str]:
     return [
         f"{place}, table {each.table}: its rows are no entities but relations, from {each.first} to {each.second}"
         + (f"; left out: {', '.join(each.left_out)}" if each.left_out else "")
+        + "; --id-column names what identifies them if they are entities"
         for each in found
     ]

@@ -19,7 +19,7 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, cells, flattened, holds_bytes
 from emea.formats._columns import assemble, release, unique_ends
-from emea.formats._files import BREAK
+from emea.formats._files import BREAK, stem
 from emea.formats._graph_tables import graph_of_tables
 from emea.formats._keys import (
     LISTED,
@@ -93,10 +93,10 @@ def rows_graph(
         for name, table in flat.items()
     ]
     links = references(sheets, declared, about := list[str](), place)
-    between = [found for sheet in sheets if (found := joined(sheet, links)) is not None]
+    between = [found for sheet in sheets if (found := joined(sheet, links, reading.id_column)) is not None]
     things = [sheet for sheet in sheets if sheet.name not in {found.table for found in between}]
     notes += [*(note for sheet in things for note in of_each[sheet.name]), *about, *told(between, place)]
-    several = len(things) > 1
+    several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in things]
     graph = _assembled(parts, between, several=several)
     columns = dict.fromkeys(column for sheet in things for column in sheet.columns)
@@ -115,7 +115,7 @@ def _sheet(
     alone: bool,
 ) -> Sheet:
     """The table with its id column found or as named; beside others, an end of edges is none."""
-    shown = f"{place}, table {name}" if Path(str(place)).name.partition(".")[0] != name else str(place)
+    shown = f"{place}, table {name}" if stem(Path(str(place))) != name else str(place)
     duplicated = sorted(each for each, count in Counter(table.column_names).items() if count > 1)
     if duplicated:
         raise InputError(f"{shown}: found the column '{duplicated[0]}' twice, expected a header of distinct names")

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from emea.errors import InputError
-from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes
+from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, stem
 from emea.formats._wide import TableReader
 
 MAGIC = b"ARROW1"  # at the beginning of a file, not of a stream
@@ -26,7 +26,7 @@ class Arrow(TableReader):
         """The table, named like the file."""
         with _opened(path) as (schema, batches):
             table = pa.Table.from_batches(batches, schema)
-        return {path.name.partition(".")[0]: table}
+        return {stem(path): table}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from emea.contracts import PLAIN, Reading
 from emea.data import Graph
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
-from emea.formats._files import suffix
+from emea.formats._files import stem, suffix
 from emea.formats._json_graphs import JSONGraph, is_exported
 from emea.formats._property_graph import refuse_choices
 from emea.formats._records import Records
@@ -64,7 +64,7 @@ class JSONLines(TableReader):
                 records.add(list(_values(record, "", 0)))
             except ValueError as error:
                 raise InputError(f"{place}: {error}") from error
-        return {path.name.partition(".")[0]: records.table()}
+        return {stem(path): records.table()}
 
 
 def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]]:
@@ -137,6 +137,8 @@ def _held(found: dict[str, Any], path: Path) -> list[Any]:
     records; and of a dictionary of texts or numbers, a record for each."""
     if {"@context", "@graph"} & found.keys():
         raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
+    if isinstance(bindings := _fields(found.get("results")).get("bindings"), list):  # of a SPARQL query
+        return [{name: _fields(each).get("value") for name, each in _fields(row).items()} for row in bindings]
     if found.get("type") == "FeatureCollection" and isinstance(found.get("features"), list):
         return [_feature(each) if _is_record(each) else each for each in found["features"]]
     if len(found) >= FEWEST and any(all(isinstance(each, kind) for each in found.values()) for kind in PLAIN_VALUES):
@@ -159,7 +161,8 @@ def _feature(feature: dict[str, Any]) -> dict[str, object]:
     properties, geometry = _fields(feature.get("properties")), _fields(feature.get("geometry"))
     place = geometry.get("coordinates") if geometry.get("type") == "Point" else None
     point = dict(zip(("longitude", "latitude"), place, strict=False)) if isinstance(place, list) else {}
-    return {**({"id": feature["id"]} if "id" in feature else {}), **point, **properties}
+    own = {"id": feature["id"]} if "id" in feature else {}
+    return {**own, **properties, **{name: each for name, each in point.items() if name not in properties}}
 
 
 def _fields(value: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, Pair
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
-from emea.formats._files import EXPANDED_TIMES, expands_too_far, is_folder, one_line, open_bytes, writing
+from emea.formats._files import EXPANDED_TIMES, expands_too_far, is_folder, one_line, open_bytes, stem, writing
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
@@ -67,7 +67,7 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter)
         with _open(path) as file:
             names = file.schema_arrow.names
             if not are_triples(names, reading):
-                return rows_graph({path.name.partition(".")[0]: _whole(file)}, path, reading)
+                return rows_graph({stem(path): _whole(file)}, path, reading)
             defaults = (*NO_DEFAULT, *TRIPLE_DEFAULTS[3:])
             types = dict.fromkeys(TRIPLE_HEADER, pa.large_string())
             for before, cells in _blocks(file, path, types, defaults, required=3, aliases=TRIPLE_NAMES):
@@ -77,7 +77,7 @@ class Parquet(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter)
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The table of all columns."""
         with _open(path) as file:
-            return {path.name.partition(".")[0]: _whole(file)}
+            return {stem(path): _whole(file)}
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""

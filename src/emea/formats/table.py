@@ -18,7 +18,7 @@ from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, Pair
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import CHUNK, GraphColumns
-from emea.formats._files import BREAK, SEPARATORS, quoted_rows, suffix, writing
+from emea.formats._files import BREAK, SEPARATORS, quoted_rows, stem, suffix, writing
 from emea.formats._graph_tables import heads_graph
 from emea.formats._keys import is_id_name
 from emea.formats._layout import data_in_header, header_fault, rdf_hint, separator_of
@@ -102,7 +102,7 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
     def read_tables(self, path: Path, skipped: Skipped | None = None) -> dict[str, pa.Table]:
         """The table whose first row names the columns, unless that is data, too."""
         expected = "commas" if suffix(path) == ".csv" else "tabs"
-        return {path.name.partition(".")[0]: _table(path, expected, skipped)}
+        return {stem(path): _table(path, expected, skipped)}
 
     def guessed(self, path: Path) -> tuple[str, ...]:
         """That the encoding was, if so, and that there is no header."""
@@ -282,7 +282,9 @@ def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
 
 def _check_header(path: Path, first: Sequence[tuple[int, Row]], separator: str) -> None:
     """Refuse a file that is no table, or whose first row cannot be the header of the others."""
-    header = first[0][1] if first else []
+    if not first:
+        raise InputError(f"{path} is empty; expected a header and rows below it")
+    header = first[0][1]
     found = f"{path}: found {len(header)} column, expected several separated by {separator}"
     if hint := rdf_hint(",".join(header)):
         raise InputError(f"{path}: found no table, expected columns separated by {separator}{hint}")

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from emea.errors import InputError
 from emea.formats._cells import DEEPEST
+from emea.formats._files import stem
 from emea.formats._quads import holds_rdf
 from emea.formats._records import Records
 from emea.formats._wide import TableReader
@@ -41,10 +42,7 @@ class XMLRecords(TableReader):
                 f"{path}: found '{_name(root.tag)}' without elements that repeat, expected RDF/XML, or records: "
                 "elements of one name below the first"
             )
-        return {
-            path.name.partition(".")[0] if len(found) == 1 else name: _table(records, path)
-            for name, records in found.items()
-        }
+        return {stem(path) if len(found) == 1 else name: _table(records, path) for name, records in found.items()}
 
 
 def _records(node: Element) -> dict[str, list[Element]]:

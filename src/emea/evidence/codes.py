@@ -21,6 +21,10 @@ OTHERS = r"^\s*(?:[+-]?\d*\.\d+\s*$|-?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:$|[T ,])
 OTHER = re.compile(OTHERS)
 DIGITS, MOST_LETTERS = 5, 4  # a number of a thing has so many at least, and at most
 SEPARATOR = re.compile(r"[^0-9a-z]+")
+EXTENSION = re.compile(  # within a company: of any number by a word, of telephone numbers also 0
+    r"(?<=\d)\s*(?:x|ext\.?|extension|durchwahl|dw)\s*\d{1,5}\s*$|^(\s*(?:\+|\(0|0\d\d).*\d)\s?[-–]\s?0\s*$",
+    re.IGNORECASE,
+)
 TRUNK = re.compile(r"\(0+\)")  # dialled within a country only
 # Calling codes of countries: no other begins like one of these, and all others have three digits.
 CALLING = re.compile(r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")
@@ -116,12 +120,15 @@ def _as_long(texts: pa.Array) -> bool:
 
 
 def squeezed(text: str) -> str | None:
-    """The number of a thing without separators, and a telephone number without what is dialled before the area; None
-    for other texts.
+    """The number of a thing without separators, and a telephone number without what is dialled before the area and
+    within a company; None for other texts.
 
     >>> squeezed("DE 863 694 781"), squeezed("+49 (0)65 946-9472"), squeezed("065/9469472"), squeezed("12.50")
     ('de863694781', '659469472', '0659469472', None)
+    >>> squeezed("(089) 471 3227-0"), squeezed("555 123 4567 ext. 12"), squeezed("3-16-148410-0")
+    ('0894713227', '5551234567', '3161484100')
     """
+    text = EXTENSION.sub(r"\1", text)
     code = SEPARATOR.sub("", text.lower())
     digits = sum(each.isdigit() for each in code)
     if digits < DIGITS or len(code) - digits > MOST_LETTERS or OTHER.match(text):

@@ -111,6 +111,12 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         read_graph(workbook(path, {"a": [["only", "a header"]]}))
 
 
+def test_columns_beyond_the_header_are_numbered(tmp_path: Path) -> None:
+    rows = [["id", "name"], ["1", "x", 7], ["2", "y"], ["3", None, None, None]]
+    graph = read_graph(workbook(tmp_path / "a.xlsx", {"a": rows}))
+    assert {row[:3] for row in literal_names(graph)} == {("1", "name", "x"), ("1", "column 3", "7"), ("2", "name", "y")}
+
+
 @pytest.mark.parametrize("lxml", ["True", "False"])
 def test_bad_files_are_refused_whatever_reads_their_xml(tmp_path: Path, lxml: str) -> None:
     path = workbook(tmp_path / "a.xlsx", {"a": [["id", "name"], ["1", "x"]]})

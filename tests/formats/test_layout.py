@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from small_graphs import literal_names
 
 from emea.contracts import Reading
 from emea.errors import InputError
@@ -113,3 +114,16 @@ def test_a_folder_tells_of_tables_without_a_header(tmp_path: Path) -> None:
 def test_rdf_is_no_table(name: str, text: str, hint: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"{name}: found no table, expected columns separated by .*; {hint}"):
         columns(tmp_path, text, name)
+
+
+def test_a_first_line_may_say_what_separates_columns(tmp_path: Path) -> None:
+    path = tmp_path / "places.csv"
+    path.write_text("sep=;\nid;name\n1;Bern, CH\n2;Basel\n", encoding="utf-8")
+    assert {row[:3] for row in literal_names(read_graph(path))} == {("1", "name", "Bern, CH"), ("2", "name", "Basel")}
+
+
+def test_text_files_may_be_separated_by_commas(tmp_path: Path) -> None:
+    path = tmp_path / "stops.txt"
+    path.write_text('stop_id,stop_name\n1,"Bern, main"\n2,Basel\n', encoding="utf-8")
+    found = {row[:3] for row in literal_names(read_graph(path))}
+    assert found == {("1", "stop_name", "Bern, main"), ("2", "stop_name", "Basel")}

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from openpyxl import Workbook
 
 Row = tuple[object, ...]
+SAMPLE = 1000  # rows that tell how many columns there are, besides the header
 ERRORS = {"#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"}  # what a formula came to
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, UnicodeError, EOFError, OSError, MemoryError, RuntimeError),
@@ -122,11 +124,18 @@ def _table(rows: Iterator[Row]) -> tuple[pa.Table | None, bool]:
             break
     else:
         return None, empty
-    width = max(number for number, cell in enumerate(row, 1) if cell is not None)
-    names = [_name(cell, number) for number, cell in enumerate(row[:width], 1)]
-    table = typed_table(names, ((*below, *[None] * (width - len(below)))[:width] for below in rows))
-    unnamed = [name for name, cell in zip(names, row, strict=False) if cell is None and not _holds_any(table[name])]
+    first = [*islice(rows, SAMPLE)]
+    width = max(number for each in (row, *first) for number, cell in enumerate(each, 1) if cell is not None)
+    header, below = _fitted(row, width), (_fitted(each, width) for each in chain(first, rows))
+    names = [_name(cell, number) for number, cell in enumerate(header, 1)]
+    table = typed_table(names, below)
+    unnamed = [name for name, cell in zip(names, header, strict=True) if cell is None and not _holds_any(table[name])]
     return (table.drop_columns(unnamed) if table.num_rows else None), False
+
+
+def _fitted(row: Row, width: int) -> Row:
+    """The row with so many cells."""
+    return (*row, *[None] * (width - len(row)))[:width]
 
 
 def _holds_any(column: pa.ChunkedArray) -> bool:

@@ -49,6 +49,7 @@ ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by
     PAIR_HEADER: PAIR_NAMES,
 }
 OTHERWISE = "if that is not so, give --table"
+STATED = re.compile(r"sep=(.)\s*$")  # what Excel reads as the separator
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
@@ -249,7 +250,10 @@ def unquoted(cell: str) -> str:
 def separated_rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
     """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
     fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
-    if suffix(path) == ".csv":
+    first = next(text_lines(path, unheard), "")
+    if said := STATED.match(first):
+        yield from quoted_rows(path, islice(text_lines(path, fault), 1, None), said[1], 1, skip=fault)
+    elif suffix(path) == ".csv" or (suffix(path) == ".txt" and "\t" not in first and "," in first):
         yield from quoted_rows(path, text_lines(path, fault), separator_of(text_lines(path, unheard)), skip=fault)
     else:
         for number, line in enumerate(text_lines(path, fault), 1):

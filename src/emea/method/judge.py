@@ -246,10 +246,11 @@ def _absence(
 ) -> Absence:
     """How many sources, which are on the given side of the sample, have no counterpart. What happens to those is seen
     by taking the counterparts away from sources that have some: U of the sources are not linked, F₀ of those without a
-    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none. `limits` are by what
-    probability is multiplied, and what confidence is at most: sources are linked if confidence says so."""
-    source = sample.pairs[:, side]
-    size, linked = sample.sizes[side], np.minimum(found.probability * limits[0], limits[1]) >= LINKED
+    counterpart are all the same, so that at most π₀ = U / (1 − F₀) have none. F₀ is no less than confidence expects if
+    those that are linked wrongly have none. `limits` are by what probability is multiplied, and what confidence is
+    at most: sources are linked if confidence says so."""
+    source, confidence = sample.pairs[:, side], np.minimum(found.probability * limits[0], limits[1])
+    size, linked = sample.sizes[side], confidence >= LINKED
     has_one = np.bincount(source[linked], minlength=size) > 0
     without = has_one[source] & ~linked
     z = against_none(found.odds)
@@ -263,6 +264,7 @@ def _absence(
     sources = int((sample.targets if side else sample.sources).sum())
     if not len(tried):
         return Absence(1.0, 0.0, by_chance, sources)
-    still = float((best[tried] >= LINKED).mean())
-    unlinked = 1 - len(tried) / max(1, sources)
-    return Absence(min(1.0, unlinked / max(1e-9, 1 - still)), still, by_chance, sources)
+    wrong, alone = float((1 - confidence[linked]).sum()), sources - len(tried)
+    still, unlinked = float((best[tried] >= LINKED).mean()), alone / max(1, sources)
+    share = min(1.0, unlinked / max(1e-9, 1 - still))
+    return Absence(share, max(still, wrong / max(1e-9, alone + wrong)), by_chance, sources)

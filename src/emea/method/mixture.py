@@ -251,13 +251,13 @@ class _Mixture:
     def _ratio(
         self, level: np.ndarray, at_random: np.ndarray, probability: np.ndarray, rival: np.ndarray, depth: int
     ) -> np.ndarray:
-        """Log-likelihood ratio of each level, [kinds, depth]. Unmatched are pairs whose entities have another
-        counterpart, and pairs at random."""
+        """Log-likelihood ratio of each level, [kinds, depth]. Unmatched are pairs as far as they are not believed, or
+        their entities have another counterpart, and pairs at random."""
         kind = self.sample.evidence.kind
         matched = self._shares(level, probability, kind, depth, matched=True)
         unmatched = self._shares(
             np.concatenate([level, at_random]),
-            np.concatenate([rival, self.unlisted]),
+            np.concatenate([np.maximum(rival, 1 - probability), self.unlisted]),
             np.concatenate([kind, self.sample.random_kind]),
             depth,
             matched=False,

@@ -6,7 +6,7 @@ import pytest
 from small_graphs import literal_names
 
 from emea.contracts import Reading
-from emea.errors import InputError
+from emea.errors import InputError, InputWarning
 from emea.formats import read_graph
 from emea.formats._layout import separator_of
 
@@ -114,6 +114,33 @@ def test_a_folder_tells_of_tables_without_a_header(tmp_path: Path) -> None:
 def test_rdf_is_no_table(name: str, text: str, hint: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"{name}: found no table, expected columns separated by .*; {hint}"):
         columns(tmp_path, text, name)
+
+
+@pytest.mark.parametrize(("key", "entities"), [("id", 39), ("uuid", 39), ("code", 40)])
+def test_a_few_rows_may_repeat_an_id_but_for_codes_that_things_share(
+    tmp_path: Path, key: str, entities: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    rows = "".join(f"K{max(1, number)},name {number}\n" for number in range(40))
+    (tmp_path / "things.csv").write_text(f"{key},name\n{rows}")
+    assert len(read_graph(tmp_path / "things.csv").entities) == entities
+    assert [str(each.message).endswith("rows with the same one are one entity") for each in recwarn] == [True] * (
+        40 - entities
+    )
+
+
+def test_a_first_column_of_addresses_names_rows_though_some_have_several(tmp_path: Path) -> None:
+    rows = "".join(f"http://www.wikidata.org/entity/Q{number // 2 * 2},{number}\n" for number in range(1, 12))
+    (tmp_path / "items.csv").write_text(f"item,value\n{rows}")
+    with pytest.warns(InputWarning, match="rows repeat a 'item'"):
+        graph = read_graph(tmp_path / "items.csv")
+    assert "http://www.wikidata.org/entity/Q2" in graph.entities.to_pylist()
+
+
+def test_a_code_comes_before_a_column_called_like_the_table(tmp_path: Path) -> None:
+    (tmp_path / "airports.csv").write_text("iata,airport\nBER,Berlin\nZRH,Zürich\n", encoding="utf-8")
+    assert read_graph(tmp_path / "airports.csv").entities.to_pylist() == ["BER", "ZRH"]
+    (tmp_path / "countries.csv").write_text("rank,country\n1,Peru\n2,Chile\n")
+    assert {*read_graph(tmp_path / "countries.csv").entities.to_pylist()} == {"Peru", "Chile"}
 
 
 def test_a_first_line_may_say_what_separates_columns(tmp_path: Path) -> None:

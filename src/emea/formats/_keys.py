@@ -13,6 +13,7 @@ from emea.errors import InputError
 from emea.formats._cells import Cells
 
 ID_NAMES = ("id", "_id", "@id", "identifier", "uri", "iri", "uuid", "guid", "key", "code")
+SHARED = ("key", "code")  # which things of one kind may have in common
 ID_ENDING = ("_id", "id", "_key", "_code", "_ref", "_fk")  # what a column that refers to a table may add to its name
 LISTED = 12  # columns that a message lists
 WORD, NO_WORD = r"\pL.*\pL", r"[\pN/:]"  # two letters, and neither numbers nor what URIs have
@@ -105,7 +106,8 @@ def _nearly_identifies(name: str, table: str, column: pa.ChunkedArray) -> bool:
     if pa.types.is_nested(column.type) or not len(column) or column.null_count:
         return False
     distinct = int(pc.count_distinct(column).as_py()) / len(column)
-    return (is_id_name(name, table) and distinct >= 1 - NEARLY) or (distinct >= MOSTLY and _all(column, _are_addresses))
+    called = is_id_name(name, table) and name.strip().lower() not in SHARED
+    return (called and distinct >= 1 - NEARLY) or (distinct >= MOSTLY and _all(column, _are_addresses))
 
 
 def _are_addresses(texts: pa.ChunkedArray) -> pa.ChunkedArray:

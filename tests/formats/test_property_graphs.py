@@ -307,6 +307,12 @@ def test_rows_that_are_things_of_their_own_stay_entities(tmp_path: Path, things:
     assert {row[2] for row in triple_names(graph) if row[1] == TYPE} == {"people", "films", "seen"}
 
 
+def test_a_table_is_not_one_of_edges_because_its_name_contains_the_word(tmp_path: Path) -> None:
+    ledger = "from,to,memo\n1,2,rent\n2,1,rent\n"
+    graph = read_graph(folder_of(tmp_path / "bank", {"accounts": "id,name\n1,Anna\n2,Bo\n", "ledger": ledger}))
+    assert {row[2] for row in triple_names(graph) if row[1] == TYPE} == {"accounts", "ledger"}
+
+
 def test_a_column_of_ids_that_is_named_makes_entities_of_edges(tmp_path: Path) -> None:
     tables = {"nodes": "Id,Label\n1,Anna\n2,Bo\n", "edges": "Id,Source,Target\n1,1,2\n2,2,1\n"}
     folder = folder_of(tmp_path / "graph", tables)

@@ -20,8 +20,12 @@ POINTING = 0.95  # share of a column's cells that are ids of a table, if the col
 REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
 ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("head", "tail"), ("subject", "object"))
 RELATIONS = ("predicate", *NAMING)  # columns that name the relation, the best first
-EDGES, NODES = (
-    re.compile(each, re.IGNORECASE) for each in ("edge|link|relation|arc|connection|triple", "node|vert|entit")
+EDGES, NODES = (  # words in the names of tables: no ledger, no adverts
+    re.compile(rf"(?<![a-z])({words})(?![a-z])", re.IGNORECASE)
+    for words in (
+        "edges?|links?|relations?|relationships?|connections?|triples?",
+        "nodes?|vertex|vertices|entity|entities",
+    )
 )
 DIRECTED, UNDIRECTED = {"directed"}, {"undirected", "mutual", "both"}  # what a type may say of direction alone
 FEW_NAMES = 5  # distinct names of relations that need not recur

@@ -21,17 +21,12 @@ from emea.reproduce._cells import Measured, Plan
 from emea.reproduce._systems import ours
 from emea.runs.store import Cell, System
 
-BEFORE = "em.scouts=3"  # how `best` and `good` were when they were scored, with what else has changed: see `SCORED`
-BEST = replace(ours("best"), changes=(BEFORE, "encoders.committee.settings.dual_amn.negatives=0"))
-GOOD = replace(ours("good"), changes=(BEFORE,))
-FAST = ours("fast")
+BEST, GOOD, FAST = ours("best"), ours("good"), ours("fast")
 OURS = (BEST, GOOD, FAST)
-SCORED = """**`best` and `good` have changed since these runs**, and have not been scored anew: three loops went ahead,
-forward only, and their last labels were counted; now four loops run as `fast` does, and the last one starts from the
-pairs that they are sure of together; in `best`, Dual-AMN compares the pairs of a step with 4,096 entities instead of
-all. On splits 10 and 11, on which that was chosen, `best` gained .003 to .012
-([log](log.md#what-loops-that-go-ahead-hand-on))."""
-SPLITS = (30, 31, 32)  # which none of the presets' choices has seen
+MORE = "similarity.candidates=50"  # which settings had when it was measured what their parts contribute
+SCOUTED = ("em.scouts=3", "encoders.committee.settings.dual_amn.negatives=0", MORE)
+WHOLE = {"best": replace(BEST, changes=SCOUTED), "fast": replace(FAST, changes=(MORE,))}
+SPLITS = (33, 34, 35)  # which none of the presets' choices has seen
 RATIOS = _paper.RATIOS
 SETS = ("zh_en", "ja_en", "fr_en")
 FOLDS = ("D_W_15K_V1", "D_Y_15K_V1")
@@ -41,12 +36,12 @@ REPORTED = {  # the paper, with RREA supervised
 }
 BOOT_EA = {"D_W_15K_V1": 0.572, "D_Y_15K_V1": 0.739}  # the best structure-only model in OpenEA's table
 WITHOUT = {  # what an ablation leaves out, and how
-    BEST: {
+    "best": {
         "loops that go ahead": ("em.scouts=0", "em.rounds=9"),
         "all but those loops": ("em.encoder=propagation",),
         "being forward only": ("compatibility.directions=both",),
     },
-    FAST: {
+    "fast": {
         "weights of relations": ("encoders.propagation.shared=false",),
         "forgetting oneself": ("encoders.propagation.forget=false",),
         "less weight of the last step": ("encoders.propagation.far=1",),
@@ -56,7 +51,7 @@ WITHOUT = {  # what an ablation leaves out, and how
         "rules": ("em.rules=",),
     },
 }
-ABLATION = {BEST: SPLITS[0], FAST: 29}  # splits
+ABLATION = {"best": 30, "fast": 29}  # splits
 ABLATED = [(data, ratio) for data in ("zh_en", "ja_en") for ratio in (0.01, 0.05, 0.3)]
 LINKS = {"precision": "precision", "recall": "recall", "F1": "f1", "calibration error": "calibration error"}
 HEADLINE = (0.01, 0.05, 0.3)
@@ -80,10 +75,11 @@ def cells(count: int = len(SPLITS)) -> Iterator[Cell]:
     )
 
 
-def parts_of(preset: System) -> dict[str, System]:
-    """The preset itself, and without each of its parts."""
+def parts_of(preset: str) -> dict[str, System]:
+    """The preset itself as it was then, and without each of its parts."""
+    whole = WHOLE[preset]
     left_out = WITHOUT[preset].items()
-    return {"nothing": preset, **{part: preset.but(f"{preset.name} without {part}", *how) for part, how in left_out}}
+    return {"nothing": whole, **{part: whole.but(f"{whole.name} without {part}", *how) for part, how in left_out}}
 
 
 def ablations() -> Iterator[Cell]:
@@ -222,19 +218,23 @@ def fold_table(measured: Measured, folder: Path) -> Rows:
     return rows
 
 
-def ablation_table(measured: Measured, preset: System) -> Rows:
+def ablation_table(measured: Measured, preset: str) -> Rows:
     """What each part contributes: Hit@1, the difference in points, calibration error, and time, if all were timed."""
     rows, seconds_of = list[dict[str, str]](), dict[str, list[float]]()
     for part, system in parts_of(preset).items():
         row, alone = {"without": part}, seconds_of.setdefault(part, [])
         for data, ratio in ABLATED:
-            both = [Cell(one, data, ratio, ABLATION[preset]) for one in (preset, system)]
+            both = [Cell(one, data, ratio, ABLATION[preset]) for one in (WHOLE[preset], system)]
             shown = NOT_MEASURED
             if all(measured.load(cell) for cell in both):
                 runs = [measured.found[cell] for cell in both]
                 full, left = hits(runs, "test targets", "probability")
                 off = runs[1]["alignment"]["known sources"]["calibration error"]
-                shown = f"{left:.3f}" + (f" ({100 * (left - full):+.1f})" if system != preset else "") + f", {off:.3f}"
+                shown = (
+                    f"{left:.3f}"
+                    + (f" ({100 * (left - full):+.1f})" if system != WHOLE[preset] else "")
+                    + f", {off:.3f}"
+                )
                 alone += [runs[1]["seconds"]] if runs[1]["jobs"] == 1 else []
             row[f"{data} {ratio:.0%}"] = shown
         rows.append(row)
@@ -268,8 +268,6 @@ settings everywhere (how they were chosen: top of this page). Command: `emea ali
 --preset P --device cuda`. Hit@1 of the ranking by the loop's final beliefs, mean and standard deviation of splits
 {", ".join(map(str, SPLITS))}, which none of a preset's choices has seen.
 
-{SCORED}
-
 \\* EMEA's released code knows test pairs ([how much that inflates scores](leaks.md)).
 
 Ranked among the targets of the test pairs, as in published tables:
@@ -299,15 +297,16 @@ best structure-only model in OpenEA's own table.
 {markdown_table(fold_table(measured, data))}
 
 What each part of a preset contributes: Hit@1 without it, the difference in points, and the calibration error (known
-sources). Repeated runs differ by about half a point, so smaller differences mean nothing.
+sources). Repeated runs differ by about half a point, so smaller differences mean nothing. Measured with the settings of
+then: with 50 candidates an entity, and in `best` with three loops that went ahead, forward only.
 
-`best`, split {ABLATION[BEST]}:
+`best`, split {ABLATION["best"]}:
 
-{markdown_table(ablation_table(measured, BEST))}
+{markdown_table(ablation_table(measured, "best"))}
 
-`fast`, split {ABLATION[FAST]}:
+`fast`, split {ABLATION["fast"]}:
 
-{markdown_table(ablation_table(measured, FAST))}
+{markdown_table(ablation_table(measured, "fast"))}
 """
 
 

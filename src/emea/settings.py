@@ -67,9 +67,7 @@ class EvidenceSettings(PluginSettings):
 class SimilaritySettings(PluginSettings):
     """Embeddings → candidates."""
 
-    candidates: int | None = Field(
-        None, ge=1, description="nearest entities kept for each entity, both ways; if unset 25, or 50 with values"
-    )
+    candidates: int = Field(50, ge=1, description="nearest entities kept for each entity, both ways")
     measure: Literal["csls", "cosine"] = Field("csls", description="what ranks the candidates")
     neighbours: int = Field(10, ge=1, description="nearest entities whose mean cosine CSLS subtracts")
     exact: int = Field(
@@ -88,11 +86,6 @@ class SimilaritySettings(PluginSettings):
     block: int | None = Field(
         None, ge=1, description="rows of the similarity matrix held at a time; if unset by its width"
     )
-
-    @property
-    def kept(self) -> int:
-        """Nearest entities kept for each entity."""
-        return self.candidates or 25
 
 
 class ProbabilitySettings(PluginSettings):
@@ -222,12 +215,6 @@ class Settings(PluginSettings):
         return self.compatibility.candidates or (20 if self.evidence.counts_values else 10)
 
     @property
-    def searching(self) -> SimilaritySettings:
-        """How to search, the number of candidates included. Where values count, the judge looks at all of them."""
-        usual = 50 if self.evidence.counts_values else self.similarity.kept
-        return self.similarity.model_copy(update={"candidates": self.similarity.candidates or usual})
-
-    @property
     def judges(self) -> bool:
         """Whether links are judged by values at the end."""
         return self.matching.judge and self.evidence.counts_values
@@ -248,8 +235,8 @@ class Settings(PluginSettings):
 
     def resolved(self) -> dict[str, Any]:
         """Every setting in use with its value, including those of the chosen plug-ins."""
-        em, similarity = self.em.model_copy(update={"rules": self.rule_names}), self.searching
-        values = self.model_copy(update={"em": em, "similarity": similarity}).model_dump(mode="json", exclude_none=True)
+        em = self.em.model_copy(update={"rules": self.rule_names})
+        values = self.model_copy(update={"em": em}).model_dump(mode="json", exclude_none=True)
         if self.method != EMEA:
             kept = {name: values[name] for name in ("method", "seed", "device", "evidence", "matching")}
             return {**kept, "baselines": self._resolved("baselines", self.method)}

@@ -42,7 +42,7 @@ def _found(
     """The same in parts."""
     kept = KeptEmbeddings.of(embeddings)
     sources, targets, _ = kept.shape
-    count = max(settings.kept, settings.neighbours)
+    count = max(settings.candidates, settings.neighbours)
     bounded = marks is not None and is_bounded(settings, sources * targets, kept.device)
     rough = bounded or sources * targets > settings.exact
     looked_at = roughly(kept, used_axes(settings, sources * targets), halves=bounded) if rough else kept

@@ -63,7 +63,7 @@ def _sent(plan: _Plan, first: int, found: Tensor) -> list[_Entries]:
     pieces = []
     for own in _owned(plan, found):
         row, column = own.nonzero().unbind(1)
-        pieces.append(_Entries(found[own].int(), (row + first).int(), column < plan.settings.kept))
+        pieces.append(_Entries(found[own].int(), (row + first).int(), column < plan.settings.candidates))
     return pieces
 
 
@@ -90,9 +90,9 @@ def _pairs_of_part(
     places = [_positions(pairs, each.source - first, each.target) for each in sent]
     density = _density(torch.where(place >= 0, cosine[place], 0.0), plan.settings)
     back = [cosine[each] for each in places]
-    if plan.settings.kept < found.shape[1]:
+    if plan.settings.candidates < found.shape[1]:
         near = torch.zeros(len(cosine) + 1, dtype=torch.bool, device=cosine.device)
-        near[place[:, : plan.settings.kept]] = True
+        near[place[:, : plan.settings.candidates]] = True
         for each, entries in zip(places, sent, strict=True):
             near[each[entries.near]] = True
         source, target, cosine = (column[near[:-1]] for column in (source, target, cosine))

@@ -206,7 +206,7 @@ class _Loop:
         del found  # frees memory where there are two devices
         seconds = time.perf_counter() - started
         marks = self.marks(pairs.to(self.device)) if self.marks else None
-        nearest = search_among(embeddings, self.linkable, settings.searching, self.generator, marks)
+        nearest = search_among(embeddings, self.linkable, settings.similarity, self.generator, marks)
         given = self.anchors.links, self.exclusions, lesson.wrong, self.unmatched, lesson.alone
         opening = Opening(lesson.known, *given, self.competition)
         candidates, rivals = opening.opened(nearest), opening.rivals(nearest, settings.considered)

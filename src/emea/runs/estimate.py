@@ -60,7 +60,7 @@ def estimate(prepared: Prepared, settings: Settings, limit: float | None = None)
     sources, targets = len(graphs.source.entities), len(graphs.target.entities)
     encoder = plugins.find("encoders", settings.em.encoder, Encoder)
     features = encoder.features(settings.encoder_settings())
-    pairs = (sources + targets) * settings.searching.kept
+    pairs = (sources + targets) * settings.similarity.candidates
     edges = 2 * (len(graphs.source.triples) + len(graphs.target.triples))
     device, width = torch.device(settings.device), max(sources, targets)
     fits = 1 + _rounds(prepared, settings)
@@ -102,7 +102,7 @@ def _seconds(prepared: Prepared, settings: Settings, features: int, fits: int, t
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     if bounded and device.type == "cpu":
         search += (sources + targets) * settings.similarity.shared * looked_at * 2 / (GATHERED * cores)
-    pairs = (sources + targets) * settings.searching.kept
+    pairs = (sources + targets) * settings.similarity.candidates
     a_round = search + PAIR_SECONDS.get(device.type, PAIR_SECONDS["cpu"]) * pairs / cores + ROUND_SECONDS
     seconds = fits * a_round
     if training:
@@ -134,7 +134,7 @@ def fitted(settings: Settings, needed: Estimate) -> Settings:
         return _with(settings, block=block)
     if needed.blocks and needed.least <= needed.free:
         return _with(settings, bounded=0)
-    candidates = max(10, int(settings.searching.kept * needed.free / needed.least / 2))
+    candidates = max(10, int(settings.similarity.candidates * needed.free / needed.least / 2))
     least, free = told_apart(needed.least, needed.free)
     raise NotEnoughMemoryError(
         f"this run needs about {least} GB and {free} GB are free; "

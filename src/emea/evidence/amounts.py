@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from emea.data import Graph
 from emea.evidence.quantities import in_one_unit, read_quantities
-from emea.evidence.values import NUMBER_FORM, Meanings, normal_form
+from emea.evidence.values import Meanings, normal_form
 
 COMMA, POINT, NEITHER, ODD = "decimal comma", "decimal point", "whole", "no number"  # what a value tells
 OPEN = {".": "a point before three digits", ",": "a comma before three digits"}  # of decimals, or between groups
@@ -119,5 +119,4 @@ def _form(sign: str, digits: str, notation: str, factor: float = 1.0) -> str | N
     if not re.fullmatch(rf"\d+|{_grouped(group)}", whole) or not re.fullmatch(r"\d*", decimals):
         return None
     number = f"{sign}{re.sub(r'[^0-9]', '', whole)}.{decimals or 0}"
-    form = normal_form(number if factor == 1 else f"{float(number) * factor:.9g}")
-    return form if form and form.startswith(NUMBER_FORM) else None
+    return normal_form(number if factor == 1 else f"{float(number) * factor:.9g}")

@@ -92,10 +92,9 @@ def _beyond_chance(linked: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """How much more often the kinds of the rows are linked to those of the columns than these are frequent."""
     frequency = sizes / max(1, sizes[1:].sum())
     share = (linked + 0.5 * frequency) / (linked[:, 1:].sum(1, keepdims=True) + 0.5)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log(share / frequency)
-    found: np.ndarray = np.nan_to_num(ratio, nan=0.0, neginf=KIND_RANGE[0], posinf=0.0).clip(*KIND_RANGE)
-    return found
+    with np.errstate(divide="ignore", invalid="ignore"):  # if the kinds of all are known
+        ratio: np.ndarray = np.log(share / frequency).clip(*KIND_RANGE)
+    return ratio
 
 
 def consider(

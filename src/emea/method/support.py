@@ -79,7 +79,7 @@ class Support:
         np.maximum.at(most, same.ravel(), given)
         given = most[same.ravel()]
         support, around = supported
-        without = _levels(np.maximum(0.0, support[of] - given), around[of] - (given > 0))
+        without = _levels(support[of] - given, around[of] - (given > 0))
         levels = _levels(support[of], around[of]), without
         before, after = (by_level(told.ratio, told.kind[of], level) for level in levels)
         factor[ways] = expit(logit(sure) - np.maximum(0.0, before - after)) / sure
@@ -212,4 +212,4 @@ def _levels(support: np.ndarray, around: np.ndarray) -> np.ndarray:
 
 def _inverses(relations: int) -> np.ndarray:
     """Of each relation and of each inverse, which is numbered after all relations."""
-    return np.roll(np.arange(2 * relations), -relations)
+    return np.roll(np.arange(2 * relations), relations)

@@ -106,6 +106,6 @@ def _side(graph: Graph, extended: Graph, known: Tensor) -> Side:
 def _reached(graph: Graph, entities: int, known: Tensor) -> float:
     """Share of the entities proper that are reached; values, all of which are known, are not counted."""
     everyone = len(graph.entities)
-    if not everyone or not len(known):
+    if not entities or not len(known):
         return 0.0
-    return (reachable(graph, known) * everyone - (everyone - entities)) / max(1, entities)
+    return (reachable(graph, known) * everyone - (everyone - entities)) / entities

@@ -2,10 +2,12 @@
 
 import random
 
+import numpy as np
 import pandas as pd
 
 import emea
 from emea.evidence.prepared import prepare
+from emea.evidence.vocabularies import _corresponding
 from emea.settings import EvidenceSettings
 from two_tables import SYLLABLES, linked
 
@@ -57,3 +59,10 @@ def _rare(pair: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[pd.DataFrame, pd.Dat
         first.assign(sort=["Likör"] * 2 + first["sort"].tolist()[2:]),
         second.assign(department=["liqueur"] * 2 + second["department"].tolist()[2:]),
     )
+
+
+def test_ten_pairs_tell_which_words_go_together() -> None:
+    ours, theirs = np.repeat([3, 4], 5), np.repeat([8, 7], 5)
+    assert _corresponding(ours, theirs) == (0.5, {8: 3, 7: 4})  # by chance, every second pair would agree
+    assert _corresponding(np.append(ours[1:], -1), theirs) is None
+    assert _corresponding(np.full(10, 3), np.full(10, 8)) is None, "one word for all tells nothing"

@@ -71,7 +71,7 @@ def _corresponding(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, dict[in
     rows, columns = count.sum(1, keepdims=True), count.sum(0, keepdims=True)
     together = (count >= LEAST_TOGETHER) & (count >= TOGETHER * np.maximum(rows, columns))
     share, by_chance = (float(table[together].sum() / known.sum()) for table in (count, rows * columns / known.sum()))
-    if share < AGREEING or 1 - share > TELLING * (1 - by_chance):
+    if share < AGREEING or 1 - share >= TELLING * (1 - by_chance):
         return None
     return share - by_chance, {
         int(right[column]): int(left[row]) for row, column in zip(*together.nonzero(), strict=True)

@@ -126,3 +126,10 @@ def test_isbns_of_ten_and_of_thirteen_digits_are_the_same() -> None:
     assert [found[0][0][text] for text in ten] == [f"s {text}" for text in thirteen]
     others = ["0-306-40615-3", *ten]  # the last digit of one is wrong: these are other numbers
     assert read_codes(graph_of(*others), graph_of(*thirteen)) == ({}, {})
+
+
+@pytest.mark.parametrize(("remarks", "read"), [(4, True), (5, False)])
+def test_half_of_an_attribute_may_be_remarks(remarks: int, read: bool) -> None:
+    codes, others = [f"00{place}23-456" for place in range(4)], ["see the list, page one"] * remarks
+    found = read_codes(graph_of(*codes, *others), graph_of(*(code.replace("-", "") for code in codes)))
+    assert bool(found[0]) is read

@@ -343,3 +343,27 @@ def test_the_better_pairs_of_an_entity_stay_where_ties_for_the_last_place_go() -
     assert len(joins.joined(first, second, (30, 30))) == 144
     kept = joins.joined(first, second, (30, 30), 11)
     assert {tuple(pair) for pair in kept.tolist()} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_columns_correspond_whatever_their_order_and_however_much_each_tells() -> None:
+    words, count = words_of_all(40), 40
+    left = described({f"a{i:02}": {"1 born": f"19{i:02}", "2 name": words[i]} for i in range(count)})
+    rows = {f"b{i:02}": {"1 title": words[i], "2 year": f"19{i:02}"} for i in range(count)}
+    for place in range(10, count):
+        del rows[f"b{place:02}"]["2 year"]
+    links = np.stack([np.arange(count)] * 2, 1)
+    assert same_fields((left, described(rows)), links) == {("1 born", "2 year"), ("2 name", "1 title")}
+
+
+def test_names_that_are_a_little_alike_correspond_if_no_others_do() -> None:
+    words, count = words_of_all(120), 40
+    left = described({f"a{i:02}": {"name": f"{words[i]} {words[40 + i][:5]}"} for i in range(count)})
+    right = described({f"b{i:02}": {"title": f"{words[i]} {words[80 + i][:5]}"} for i in range(count)})
+    similarity = Similarity(left.values.forms, right.values.forms)(np.array([[i, i] for i in range(count)]))
+    assert LEVELS[-1] < similarity.mean() < CONTAINED
+    assert same_fields((left, right), np.stack([np.arange(count)] * 2, 1)) == {("name", "title")}
+
+
+def test_what_was_read_before_makes_no_difference_to_numerals() -> None:
+    forms = Forms(["s vertebra t9", "s vertebra t10"])
+    assert Similarity(forms, forms)(np.array([[0, 1], [1, 0]])).tolist() == [OTHER_NUMERAL] * 2

@@ -3,10 +3,13 @@
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import emea
+from emea.evidence.counters import _confirmed
 from emea.evidence.prepared import prepare
 from emea.settings import EvidenceSettings
 
@@ -125,3 +128,20 @@ def test_tables_that_only_count_their_rows_alike_are_not_linked() -> None:
     found = emea.align(emea.read(first, second)).to_pandas()
     assert len(found) < 20  # names that happen to be alike
     assert (found["source"] == found["target"]).sum() <= 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "confirmed"),
+    [
+        ([[1, 0], [0, 1]], [[0, 1], [1, 0]], True),
+        ([[1, 0, 1], [0, 1, 1]], [[0, 1, 1], [1, 0, 1]], True),  # twice as much as otherwise
+        ([[1, 0, 2], [0, 1, 2]], [[0, 1, 2], [1, 0, 2]], False),
+        ([[1, 0], [1, 0]], [[1, 0], [1, 0]], False),
+        ([[1, 0], [1, 0]], [[0, 1], [0, 1]], None),
+    ],
+)
+def test_few_pairs_confirm_numbers_if_they_have_more_in_common_than_otherwise(
+    ours: list[list[int]], theirs: list[list[int]], confirmed: bool | None
+) -> None:
+    crossed, nothing = np.array([[0, 1], [1, 0]]), np.empty((0, 2), dtype=np.int64)
+    assert _confirmed(crossed, nothing, (csr_matrix(ours), csr_matrix(theirs))) is confirmed

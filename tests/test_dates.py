@@ -219,3 +219,8 @@ def test_days_between_dates_are_those_of_the_calendar() -> None:
     days = [datetime.date(1599, 2, 28) + datetime.timedelta(step) for step in range(0, 200_000, 29)]
     found = _days_before(np.array([[day.year, day.month, day.day] for day in days], float))
     assert np.diff(found).tolist() == [29] * (len(days) - 1)
+
+
+def test_words_are_taken_apart_only_where_others_do_not_set_them_apart() -> None:
+    together, apart = ("birthDate", "TVSeries", "radioStation", "person"), ("birth date", "television series")
+    assert words_apart(graph(label=together, note=(*together, *apart))).keys() == {0}

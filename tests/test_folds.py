@@ -17,8 +17,9 @@ from emea.evidence.prepared import Prepared, prepare
 from emea.examples import read_example
 from emea.method import em
 from emea.method.compatibility import combine
+from emea.method.competition import ONE_TO_ONE
 from emea.method.folds import Folds
-from emea.method.labelling import has_settled
+from emea.method.labelling import has_settled, pseudo_labels
 from emea.method.rounds import Round, self_taught
 from emea.settings import load
 
@@ -103,6 +104,8 @@ def test_a_loop_that_has_settled_closes_with_all_seeds(monkeypatch: pytest.Monke
     [
         (1000, 1004, 0.005, True),
         (1000, 1006, 0.005, False),
+        (1000, 1005, 0.005, False),
+        (1, 2, 0.005, False),
         (1000, 900, 0.005, True),
         (1000, 1000, 0.0, False),
         (0, 0, 0.005, True),
@@ -250,3 +253,14 @@ def test_without_a_say_the_encoder_decides_between_compatible_pairs() -> None:
     proposal, support = beliefs([0.6, 0.3], 0.1), beliefs([0.2, 0.7], 1e-6)
     assert combine(proposal, support, 0.0).forward.argmax() == 0
     assert combine(proposal, support).forward.argmax() == 1
+
+
+@pytest.mark.parametrize(("minimum", "labelled"), [(0.4, [0, 1]), (0.5, [1])])
+def test_the_best_of_every_source_is_a_label_if_it_is_confident_enough(minimum: float, labelled: list[int]) -> None:
+    source, target = torch.arange(2), torch.zeros(2, dtype=torch.int64)  # both have the same best target
+    pairs = Candidates(source, target, torch.ones(2), 3, 1, torch.zeros(3), torch.zeros(1))
+    own, none = torch.tensor([0.4, 0.5], dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    joint = Counterparts(pairs, own, own, none, none[:1])
+    settings = load(assignments=["em.labels=one-sided", f"em.minimum={minimum}"]).em
+    found = pseudo_labels(joint, joint, joint, settings, competition=ONE_TO_ONE, draw=torch.Generator())
+    assert (found.source.tolist(), found.target.tolist()) == (labelled, [0] * len(labelled))

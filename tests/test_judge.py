@@ -22,12 +22,13 @@ from emea.method import sample
 from emea.method.competition import Competition, competing
 from emea.method.grounds import Steps
 from emea.method.judge import LONE, _cosine, _proposed
-from emea.method.mixture import _Mixture
+from emea.method.mixture import _Mixture, estimate
 from emea.method.profiles import Profiles, Rivals, by_level, falling
 from emea.method.sample import Sample, _fitting
 from emea.method.support import LINKED, SUPPORT, Support, Told
 from emea.runs.run import summary
 from emea.settings import load
+from valued_columns import graph
 
 FIRST = ("Anna", "Bert", "Carla", "Dirk", "Eva", "Fritz", "Gerda", "Hans", "Ilse", "Jan")
 LAST = ("Adler", "Bauer", "Conrad", "Decker", "Ebert", "Fischer", "Graf", "Huber", "Ihle", "Jung", "Kern", "Lang")
@@ -564,3 +565,41 @@ def test_chance_lowers_few_links_whatever_its_share(shared: int, most: float, mo
     assert most - 0.2 < float(confidence.max()) <= most
     told = " ".join(str(result.explain("x59")).split())
     assert ("chance makes links as good as this so often" in told) == (most < 1)
+
+
+def towns() -> Description:
+    """Sixty towns of two states, which the first column names."""
+    names = ["".join(random.Random(i).choices("bcdfglmnprst", k=9)) for i in range(60)]
+    side = graph(area=tuple(("north", "south")[i % 2] for i in range(60)), name=tuple(names))
+    settings = load(assignments=["evidence.kind=all"]).evidence
+    return describe(side, read_values(side, settings), settings)
+
+
+def compared(first: Description, second: Description) -> Sample:
+    """Of each town its own pair and a wrong one, the former linked at the start."""
+    pairs = np.array([(i, j) for i in range(60) for j in sorted((i, (i + 2) % 60))])
+    start = pairs[:, 0] == pairs[:, 1]
+    asked = sample.Asked(pairs, start * 0.9, start, np.full(len(pairs), np.nan))
+    return sample.compare(first, second, asked, Competition())
+
+
+def test_kinds_that_are_compared_as_values_are_not_kinds_as_well() -> None:
+    one, other = towns(), towns()
+    assert one.naming_kinds == 0
+    assert len(one.kinds) == 2
+    assert len(compared(one, other).sources) == 1
+    assert len(compared(one, replace(other, naming_kinds=-1)).sources) == 3, "two kinds, and unknown"
+
+
+def test_support_by_neighbours_is_counted_anew_as_links_change() -> None:
+    asked: list[np.ndarray] = []
+    given = compared(towns(), towns())
+
+    def levels(probability: np.ndarray, told: Told | None) -> np.ndarray:
+        assert (told is None) == (not asked)
+        asked.append(probability)
+        return given.support.levels(probability, told)
+
+    estimate(replace(given, support=cast(Support, SimpleNamespace(levels=levels))))
+    assert len(asked) > 1
+    assert not np.array_equal(asked[0], asked[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import pytest
 import torch
@@ -17,8 +18,10 @@ from emea.engine import LOCAL
 from emea.kernels.segments import segment_highest
 from emea.method.compatibility import widen
 from emea.method.competition import ONE_TO_ONE
+from emea.method.grounds import Grounds
 from emea.method.opening import Opening
 from emea.method.probability import Scale, counterparts, counterparts_of, most_probable
+from emea.method.rounds import Outcome, Round
 from emea.settings import ProbabilitySettings, SimilaritySettings
 
 SIZES = 23, 31
@@ -165,3 +168,23 @@ def test_highest_scores_of_each_index(rows: int) -> None:
     for each in range(6):
         best = sorted(score[index == each].tolist(), reverse=True)[:3]
         assert found[each].tolist() == best + [-torch.inf] * (3 - len(best))
+
+
+def test_an_outcome_is_brought_here_with_the_beliefs_it_rests_on() -> None:
+    whole = counterparts(found(SimilaritySettings(candidates=6)).here(), SCALE, BALANCED)
+
+    def blank(kind: type[Any], **known: Any) -> Any:
+        return kind(**dict.fromkeys(field.name for field in fields(kind)) | known)
+
+    outcome = blank(
+        Outcome,
+        counterparts=split(whole, [0, 9]),
+        last=blank(Round, embeddings=embeddings(), believed=split(whole, [0, 4])),
+        grounds=blank(Grounds, proposed=split(whole, [0, 4])),
+    )
+    brought = outcome.here()
+    for each in (brought.counterparts, brought.last.believed, brought.grounds.proposed):
+        assert type(each) is Counterparts
+        assert same(each, whole)
+    assert torch.equal(brought.last.embeddings.source, embeddings().source)
+    assert blank(Outcome, counterparts=whole).here().counterparts is whole, "of a baseline"

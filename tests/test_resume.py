@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from emea.data import Links, Task
+from emea.engine import Local
 from emea.errors import InputError
 from emea.evidence.prepared import prepare
 from emea.examples import read_example
@@ -23,7 +24,7 @@ from emea.method.rounds import Step
 from emea.runs.align import Observers
 from emea.runs.checkpoint import Checkpoint
 from emea.runs.estimate import Estimate
-from emea.runs.folder import CHECKPOINT, finished
+from emea.runs.folder import CHECKPOINT, ENGINE, finished
 from emea.runs.inputs import Inputs
 from emea.runs.run import run
 from emea.settings import Settings, load, read_config
@@ -144,11 +145,14 @@ def test_interrupted_from_the_keyboard_says_how_to_go_on(files: Path, tmp_path: 
 def test_the_same_command_with_resume_continues(case: Case, tmp_path: Path) -> None:
     case.align("--out", "whole")
     case.interrupt("run")
+    case.monkeypatch.setattr(Local, "record", lambda _: {"kind": "elsewhere"})
     said = case.align("--resume", "--out", "run")
     assert "round 2 of at most 3" in said
     assert "round 1 of at most 3" not in said
     for name in ("alignment.tsv", "candidates.tsv", "rounds.jsonl"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    ran, rounds = ((tmp_path / "run" / name).read_text() for name in (ENGINE, "rounds.jsonl"))
+    assert json.loads(ran)["rounds"] == len(rounds.splitlines()) - 2, "those of the last process"
     assert "there is nothing to resume" in case.align("--resume", "--out", "run", code=2)
 
 

@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from statistics import mean
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import torch
 from emea.analysis.evaluation import evaluate
 from emea.data import Alignment, Candidates, Counterparts, Embeddings, Graph, Links, Reference, Task
 from emea.evidence.prepared import prepare
-from emea.method.rounds import Outcome, Round
+from emea.method.rounds import Outcome, Round, State
 from emea.reproduce._hits import compatibility, round_hits
 from emea.rules.paris import PARISSettings
 from emea.runs.align import Observers, align
@@ -205,3 +207,15 @@ def test_conflicts_by_hand() -> None:
     assert compatibility(outcome_of(task, candidates_of(cosine, 8, 8)), reference)["conflicts"] == pytest.approx(4 / 5)
     alone_there = candidates_of(cosine | {(4, 4): 0.95, (3, 3): 0.95}, 8, 8)
     assert compatibility(outcome_of(task, alone_there), reference)["conflicts"] == pytest.approx(1 / 5)
+
+
+def test_a_round_counts_the_trials_of_its_own() -> None:
+    started = State.start(Settings().probability, torch.Generator())
+    trials = torch.tensor([[0, 0.9, 1.0], [1, 0.8, 0.0], [1, 1.0, 1.0], [1, 0.7, 1.0]])
+    told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Round))
+    ended = Round(
+        **told | {"number": 1, "scout": 2, "labels": links_of([(0, 0)]), "state": replace(started, trials=trials)}
+    )
+    assert ended.trials.tolist() == trials[1:, 1:].tolist()
+    assert ended.headline() == "scout 2, 1 pairs labelled, 2 of 3 links of held-out pairs right"
+    assert replace(ended, number=2, scout=0).headline() == "1 pairs labelled"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -332,6 +333,10 @@ class Wide(Short):
         return torch.zeros(len(beliefs.forward), 2)
 
 
+class Several(Short):
+    indicators: ClassVar[tuple[str, ...]] = ("one", "other")
+
+
 class Lost(Short):
     def factors(self, beliefs: Counterparts, embeddings: Embeddings) -> Tensor:
         return torch.full_like(beliefs.forward, torch.nan)
@@ -345,10 +350,11 @@ class Forgetful(Short):
 @pytest.mark.parametrize(
     ("rule", "what"),
     [
-        (Short, r"a tensor of shape \[\d+\], expected a number for each of \d+ pairs"),
-        (Wide, r"a tensor of shape \[\d+, 2\], expected a number for each of \d+ pairs"),
-        (Lost, r"\d+ numbers that are not finite, expected a number for each of \d+ pairs"),
-        (Forgetful, "NoneType, expected a tensor with a number for each of"),
+        (Short, r"a tensor of shape \[\d+\], expected a number for each of \d+ pairs$"),
+        (Wide, r"a tensor of shape \[\d+, 2\], expected a number for each of \d+ pairs$"),
+        (Several, r"a tensor of shape \[\d+\], expected a number for each of \d+ pairs and 2 indicators$"),
+        (Lost, r"\d+ numbers that are not finite, expected a number for each of \d+ pairs$"),
+        (Forgetful, r"NoneType, expected a tensor with a number for each of \d+ pairs$"),
     ],
 )
 def test_a_rule_that_breaks_its_contract_is_named(rule: type[Short], what: str) -> None:

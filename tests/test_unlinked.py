@@ -21,7 +21,7 @@ from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
 from emea.runs.promise import doubt
-from emea.runs.unlinked import _rounded, unlinked
+from emea.runs.unlinked import _rounded, unlinked, unlinked_targets
 from emea.settings import Settings
 
 Belief = tuple[int, int, float, float]  # source, target, p(target | source), p(source | target)
@@ -307,3 +307,22 @@ def test_what_decisions_say_is_counted(right: int, wrong: int, alone: int, told:
     assert said == told if told is None else said is not None and said.startswith(f"besides the seeds, {told}")
     assert (said or "").endswith("found 5 decisions") == (right == 3)
     assert "confidence" not in (shown_decisions(task, judged=False) or "")
+
+
+def test_who_is_known_to_have_no_counterpart_is_not_listed() -> None:
+    task = replace(Task(graph("a", 3), graph("b", 2), Links.empty()), unmatched=links([0, -1], [-1, 0]))
+    found = outcome([(1, 1, 0.1, 0.1)], task)
+    assert set(reasons(found)) == {"a01", "a02"}
+    assert unlinked_targets(found)["target"].to_pylist() == ["b01"]
+
+
+def test_what_is_certain_is_not_too_low_for_a_precision() -> None:
+    task = Task(graph("a", 2), graph("b", 2), Links.empty())
+    found = outcome([(0, 0, 1.0, 1.0), (1, 1, 0.9, 0.9)], task, precision=0.99)
+    nothing = torch.empty(0, dtype=torch.int64)
+    lost = Alignment(nothing, nothing, nothing.double(), nothing.float())
+    settings = found.settings.model_copy(update={"method": "paris"})
+    assert reasons(replace(found, alignment=lost, last=None, settings=settings)) == {
+        "a00": "left out by paris",
+        "a01": "probability .90 too low for a precision of .99",
+    }

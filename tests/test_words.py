@@ -10,7 +10,7 @@ import pytest
 from emea.evidence import joins
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import Forms, Values
-from emea.evidence.words import Vocabulary, Words, likeness, words_of
+from emea.evidence.words import Vocabulary, Words, likeness, singular, words_of
 
 SYLLABLES = ("ka", "mer", "to", "lin", "s", "ri", "um", "an", "ba", "x", "ti", "on", "12", "iv")
 
@@ -117,3 +117,11 @@ def test_a_graph_of_one_entity_is_joined_by_words() -> None:
     rows = [np.arange(len(each)) for each in texts]
     one, other = (Values(n, n * 0, n, Forms(each), pa.array(["name"]), {}) for n, each in zip(rows, texts, strict=True))
     assert joins._by_words(one, other, (1, 3)).tolist() == [[0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("plural", "expected"),
+    [("axes", "axe"), ("boxes", "box"), ("lies", "lie"), ("flies", "fly"), ("oaks", "oak"), ("gas", "gas")],
+)
+def test_short_words_keep_what_is_no_ending(plural: str, expected: str) -> None:
+    assert singular(plural) == expected

@@ -208,7 +208,11 @@ def _ends(piece: Ground) -> list[Triple]:
 
 
 def _sizes(most: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12 … most."""
+    """So many, ever more, up to `most`.
+
+    >>> _sizes(12), _sizes(10), _sizes(1)
+    ([1, 2, 3, 4, 6, 8, 12], [1, 2, 3, 4, 6, 8, 10], [1])
+    """
     found = [1, 2, 3]
     while found[-1] < most:
         found.append(found[-2] * 2)

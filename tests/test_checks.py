@@ -1,13 +1,10 @@
 """What is refused or warned of before a run, and what it will take."""
 
-import math
 import random
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 import tomli_w
@@ -17,11 +14,11 @@ from emea.candidates.search import rows_at_a_time
 from emea.cli._sizes import size_of
 from emea.data import Graph, Links, Task
 from emea.errors import InputError, NotEnoughMemoryError, SettingsError
-from emea.evidence.prepared import Prepared, prepare
+from emea.evidence.prepared import prepare
 from emea.examples import read_example
 from emea.kernels.devices import SMALL, free_memory, threads_that_pay
 from emea.runs.checks import check, reachable
-from emea.runs.estimate import GATHERED, JUDGE_SECONDS, JUDGED_ROUNDS, Estimate, _rounds, estimate, fitted
+from emea.runs.estimate import JUDGE_SECONDS, JUDGED_ROUNDS, Estimate, estimate, fitted
 from emea.settings import load
 from test_values import people
 
@@ -140,27 +137,6 @@ def test_values_are_not_searched_for_and_the_judge_takes_its_time(monkeypatch: p
     always, each = JUDGE_SECONDS
     judging = always + each * (len(task.source.entities) + len(task.target.entities))
     assert needed["all"] == pytest.approx((1 + JUDGED_ROUNDS) * needed["loop"] / 2 + judging)
-
-
-@pytest.mark.parametrize(("known", "rounds"), [(50, 4), (5, 8), (0, 20), (500, 1)])
-def test_the_fewer_pairs_are_known_the_more_rounds_it_takes(known: int, rounds: int) -> None:
-    """3.9 of them, and 1.9 more for each factor of e; entities may have several counterparts."""
-    sides = [SimpleNamespace(entities=range(size)) for size in (50, 80)]
-    graphs = SimpleNamespace(source=sides[0], target=sides[1])
-    prepared = SimpleNamespace(graphs=graphs, known=range(known), judged_by=lambda _: False)
-    assert _rounds(cast(Prepared, prepared), load(assignments=["em.rounds=20"])) == rounds
-
-
-def test_what_a_bounded_search_gathers_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emea.runs.estimate.matrix_rate", lambda *_: math.inf)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    prepared = prepare(read_example("world")[0], load().evidence)
-    once = ["similarity.bounded=0", "em.rounds=1", "em.growth=0"]
-    few, many = (load(assignments=[*once, f"similarity.shared={shared}"]) for shared in (100, 300))
-    graphs, (one, other) = prepared.graphs, (estimate(prepared, each) for each in (few, many))
-    entities = len(graphs.source.entities) + len(graphs.target.entities)
-    vector = 2 * min(one.features, few.similarity.axes)  # bytes, of halves
-    assert other.seconds - one.seconds == pytest.approx(2 * entities * 200 * vector / (2 * GATHERED))
 
 
 def test_what_is_doubtful_is_named_with_its_consequence() -> None:

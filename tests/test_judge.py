@@ -21,7 +21,7 @@ from emea.evidence.values import Forms, Values, read_values
 from emea.method import sample
 from emea.method.competition import Competition, competing
 from emea.method.grounds import Steps
-from emea.method.judge import LONE, _cosine, _proposed
+from emea.method.judge import LONE, RELEARNED, _cosine, _estimated, _proposed
 from emea.method.mixture import _Mixture, estimate
 from emea.method.profiles import Profiles, Rivals, by_level, falling
 from emea.method.sample import Sample, _fitting
@@ -328,19 +328,20 @@ def test_support_equals_the_slow_one(edges: int) -> None:
     assert not expected[~known].any()
 
 
+@pytest.mark.parametrize("works", [[19], [18, 19]])
 @pytest.mark.parametrize(("sure", "values", "vouches"), [(0.95, -3.0, False), (0.95, 3.0, True), (1.0, -3.0, True)])
-def test_two_pairs_do_not_vouch_for_each_other(sure: float, values: float, vouches: bool) -> None:
-    """Twenty works and their creators. The last creator's link rests on his one work, which hardly supports that work
-    if his values speak against the link, unless it is known."""
-    edges = np.array([(work, 0, 20 + work) for work in range(20)])
+def test_two_pairs_do_not_vouch_for_each_other(works: list[int], sure: float, values: float, vouches: bool) -> None:
+    """Twenty works and their creators. The last creator's link rests on each of his works as far as its support would
+    fall without it, and hardly supports that work if his values speak against the link, unless it is known."""
+    edges = np.array([*((work, 0, 20 + work) for work in range(19)), *((work, 0, 39) for work in works)])
     sides, pairs = [bare(40, edges, 1) for _ in "ab"], np.stack([np.arange(40)] * 2, 1)
     probability, said = np.full(40, 0.95), np.full(40, 5.0)
     probability[39], said[39] = sure, values
-    ratio = np.linspace(12.0, -2.0, len(SUPPORT) + 1)[None]
+    ratio = np.linspace(30.0, -2.0, len(SUPPORT) + 1)[None]
     support = Support(*sides, pairs)
-    work, other, creator = support.levels(probability, Told(ratio, np.zeros(40, dtype=np.int64), said))[[19, 18, 39]]
+    work, other, creator = support.levels(probability, Told(ratio, np.zeros(40, dtype=np.int64), said))[[19, 17, 39]]
     assert (work <= other) == vouches
-    assert creator == support.levels(probability)[39], "his work has values of its own"
+    assert creator == support.levels(probability)[39], "his works have values of their own"
 
 
 def test_neighbours_can_make_a_link_surer_than_one_field_alone() -> None:
@@ -603,3 +604,16 @@ def test_support_by_neighbours_is_counted_anew_as_links_change() -> None:
     estimate(replace(given, support=cast(Support, SimpleNamespace(levels=levels))))
     assert len(asked) > 1
     assert not np.array_equal(asked[0], asked[-1])
+
+
+@pytest.mark.parametrize(
+    ("linked", "chosen"), [([5, 6], 1), ([5, 5], 0), ([5, 4, 9], 0), ([5, 6, 7, 8, 9], RELEARNED), ([5], 0)]
+)
+def test_fields_are_learned_anew_as_long_as_more_is_linked(
+    linked: list[int], chosen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("emea.method.judge.estimate", lambda each: SimpleNamespace(probability=each.probability))
+    samples = [SimpleNamespace(probability=np.repeat([0.5, 0.4], [count, 10 - count])) for count in linked]
+    for number, each in enumerate(samples):
+        each.again = lambda _, later=[*samples[number + 1 :], None]: later[0]
+    assert _estimated(cast(Sample, samples[0]))[0] is samples[chosen]

@@ -94,11 +94,12 @@ def test_within_a_graph_each_pair_is_named_once() -> None:
 
 
 def test_what_has_the_same_place_as_nobody_else_is_alone_there() -> None:
-    one = np.array([[10.0, 10.0], [20.0, 20.0], [30.0, 30.0]])
+    one = np.array([[10.0, 10.0], [20.0, 20.0], [30.0, 30.0], [50.0, 50.0], [60.0, 60.0]])
     other = np.array([[10.001, 10.0], [20.0, 20.0], [20.0, 20.001], [40.0, 40.0]])
-    pairs, sole = close(one, other)
-    assert pairs.tolist() == [[0, 0], [1, 1], [1, 2]]
-    assert sole.tolist() == [True, True, False]
+    near = np.array([[50.003, 50.0], [50.01, 50.0], [60.003, 60.0], [60.014, 60.0]])  # three and five times as far
+    pairs, sole = close(one, np.concatenate([other, near]))
+    assert pairs.tolist() == [[0, 0], [1, 1], [1, 2], [3, 4], [3, 5], [4, 6], [4, 7]]
+    assert sole.tolist() == [True, True, False, False, False, True, False]
 
 
 def test_nothing_is_close_to_nothing() -> None:

@@ -1,11 +1,13 @@
 """What a run will need, by hand, for graphs of which only the sizes are given."""
 
+import math
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 import torch
 
+from emea.candidates.search import SCANNED
 from emea.contracts import Size
 from emea.encoders.rrea import RREA
 from emea.evidence.prepared import Prepared
@@ -52,15 +54,17 @@ def test_an_exact_search_compares_all_both_ways() -> None:
     assert needed.seconds == pytest.approx(3 * (1.5 * products / RATE + 4.5e-6 * 30_000 / 2 + 0.1))
 
 
-def test_a_bounded_search_needs_no_more_than_the_least_and_gathers_what_it_compares() -> None:
-    few, many = (
-        estimate(sized(1000, 2000), settings("similarity.bounded=0", f"similarity.shared={shared}"))
-        for shared in (100, 300)
-    )
-    assert few.memory == few.least == INTERPRETER + 65 * 30_000 + 5 * 3000 * FEATURES
-    assert few.blocks == 0
-    axes = min(FEATURES, settings().similarity.axes)
-    assert many.seconds - few.seconds == pytest.approx(3 * 3000 * 200 * 2 * axes / (2 * GATHERED)), "halves"
+@pytest.mark.parametrize(("large", "axes"), [(10**7, 32), (10**6, 24)])  # among more pairs, three quarters
+def test_a_bounded_search_needs_no_more_than_the_least(large: int, axes: int) -> None:
+    bounds = "similarity={candidates=10, bounded=0, axes=32, scanned=50, shared=100}"
+    needed = estimate(sized(1000, 2000), settings(bounds, f"similarity.large={large}"))
+    assert needed.memory == needed.least == INTERPRETER + 65 * 30_000 + 5 * 3000 * FEATURES
+    assert needed.blocks == 0
+    scanned = 2 * 3000 * (int(SCANNED * 50) + math.isqrt(2000)) * axes / RATE
+    turned = 2 * 3000 * FEATURES * axes / RATE  # to the main axes
+    gathered = 2 * 3000 * 100 * axes / (2 * GATHERED)  # halves
+    expected = 3 * (1.5 * (scanned + turned) + gathered + 4.5e-6 * 30_000 / 2 + 0.1)
+    assert needed.seconds == pytest.approx(expected)
 
 
 def test_of_many_embeddings_halves_are_kept_unless_they_are_trained() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from emea.analysis.explanation import Part
 from emea.method.grounds import IDENTITY, Line
 from emea.runs.pieces_of_judge import JudgedPieces
 
 TAUGHT = "how often what was decided on turned out right at such a confidence"
+SAYS = [2.0, 1.0, -0.5, -0.5]  # two fields, how far apart the two are, how rare the equal values are
+SAID = {"neighbours": 1.5, "structure": 0.0, "types": 0.25, "none": -math.log(99)}
 
 
 class Sums:
@@ -29,18 +32,20 @@ class Sums:
         return np.array([[[0, 1], [2]], [[0], [1, 2]]][side][entity])
 
     def values(self, row: int, gone: Collection[int] = ()) -> float:
-        return self.together - len(gone)
+        return self.together - sum(SAYS[field] for field in gone)
 
     def log_odds(self, row: int, changed: Mapping[str, float] | None = None) -> float:
-        return 10.0 * (row + 1) + sum((changed or {}).values())
+        return 10.0 + sum(left - {**SAID, "values": self.together}[name] for name, left in (changed or {}).items())
+
+
+COMPARED = SimpleNamespace(most_similar=lambda *_: None, kinds=lambda *_: "town in both", described=None)
 
 
 def judged(together: float = 4.0, **changes: Any) -> JudgedPieces:
-    """Two fields, the position, and how rare the equal values are."""
     found = JudgedPieces.__new__(JudgedPieces)
     told = {
         "pairs": np.array([[0, 0], [0, 1], [1, 1]]),
-        "by_field": np.array([[2.0, 1.0, -0.5, -0.5]] * 3),
+        "by_field": np.array([SAYS] * 3),
         "fields": range(2),
         "most": np.array([0.9]),
         "ceiling": np.array([0.9]),
@@ -51,11 +56,8 @@ def judged(together: float = 4.0, **changes: Any) -> JudgedPieces:
     }
     found.judged = SimpleNamespace(**told | changes)  # type: ignore[assignment]
     found.sums = Sums(together)  # type: ignore[assignment]
-    found.values = SimpleNamespace(most_similar=lambda *_: None, kinds=lambda *_: "town in both")  # type: ignore[assignment]
+    found.values = COMPARED  # type: ignore[assignment]
     return found
-
-
-SAID = {"neighbours": 1.5, "structure": 0.0, "types": 0.25, "none": -math.log(99)}
 
 
 def test_candidates_are_told_from_either_side_the_likeliest_first() -> None:
@@ -87,6 +89,7 @@ def test_a_pair_without_values_gets_no_more_than_the_loop_believed() -> None:
 def test_other_evidence_is_told_in_a_line() -> None:
     assert judged().told("none", -4.6, 0, 0) == ("at random, one pair in 100 would be right", -4.6, ())
     assert judged().told("types", 0.2, 0, 0)[0] == "town in both"
+    assert judged().told("neighbours", 0.2, 0, 0) == ("linked neighbours", 0.2, ())  # nothing is known of them
     assert judged().told("structure", 0.2, 0, 0)[0] == "what encoder and rules believed, where values say little"
 
 
@@ -95,9 +98,9 @@ def test_what_speaks_for_a_pair_can_be_taken_away() -> None:
     evidence = judged(together=4.0).evidence(0, 0)
     assert evidence.texts == ("field 1", "linked neighbours", "field 2", "types that fit")
     assert evidence.without([]) == 10.0
-    assert evidence.without([1, 3]) == 10.0, "both now say 0"
-    assert evidence.without([0]) == 10.0 + 3.0, "as the values say without a field"
-    assert evidence.without([0, 2]) == 10.0 + 2.0
+    assert evidence.without([1, 3]) == 10.0 - 1.5 - 0.25
+    assert evidence.without([0]) == 10.0 - 2.0, "as the values say without a field"
+    assert evidence.without([0, 1, 2]) == 10.0 - 3.0 - 1.5
 
 
 @pytest.mark.parametrize(
@@ -126,3 +129,19 @@ def test_that_values_count_for_less_together_is_told(together: float, less: bool
     text = judged(together).told("values", 0.8, 0, 0)[0]
     why = ", which count for less together: different entities often agree as much"
     assert text == "3 comparisons" + (why if less else "")
+
+
+def test_what_was_compared_is_told_with_its_values() -> None:
+    found, dates = judged(), ("2001-02-03", "2001-02-04")
+    told = {0: SimpleNamespace(text="born", values=dates, attributes=("b", "a"), similarity=0.95, dates="a day apart")}
+    found.values = SimpleNamespace(most_similar=lambda row, field: told.get(field))  # type: ignore[assignment]
+    first, second, *_ = found.told("values", 1.0, 0, 0)[2]
+    assert vars(first) | {"log_odds": 0} == vars(Part("born", 0)) | {
+        "source_value": dates[0],
+        "target_value": dates[1],
+        "source_attribute": "b",
+        "target_attribute": "a",
+        "similarity": 0.95,
+        "compared": "a day apart",
+    }
+    assert vars(second) == vars(Part("field 2", 0.5))

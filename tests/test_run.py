@@ -394,7 +394,7 @@ def test_a_benchmark_folder_by_ratio_and_by_given_seeds(benchmark_data: Path, tm
         (["align", *GRAPHS, "--evidence", "structure"], "there are no known pairs"),
         (["align", *GRAPHS, "--seeds", "none.tsv"], "none.tsv does not exist"),
         (["align", *GRAPHS, "--ratio", "0.1"], "--ratio and --fold require --data"),
-        (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist"),
+        (["align", "--data", "nowhere", "--ratio", "0.1"], "nowhere does not exist; expected a folder"),
         (["align", *GRAPHS, "--set", "em.round=2"], "did you mean rounds"),
         (
             ["align", *GRAPHS, "--format", "xml"],

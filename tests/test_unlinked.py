@@ -21,7 +21,7 @@ from emea.method.matching import Calibration, match
 from emea.method.rounds import Absence, Outcome, Round
 from emea.report.reasons import grouped
 from emea.runs.promise import doubt
-from emea.runs.unlinked import _rounded, unlinked, unlinked_targets
+from emea.runs.unlinked import UNLINKED_SCHEMA, _rounded, best_rows, unlinked, unlinked_targets
 from emea.settings import Settings
 
 Belief = tuple[int, int, float, float]  # source, target, p(target | source), p(source | target)
@@ -148,6 +148,33 @@ def test_who_lost_to_a_twin_is_told_the_option(cardinality: str, hint: str) -> N
     assert reasons(found) == expected
     structural = found.settings.model_copy(update={"evidence": Settings().evidence})  # where many look alike
     assert reasons(replace(found, settings=structural)) == expected | {"a01": f"{no} a00 with .60"}
+
+
+def test_a_twin_has_a_share_of_what_the_other_sources_have_and_no_less_than_none() -> None:
+    beliefs = [(0, 0, 0.8, 0.8), (1, 0, 0.18, 0.18), (2, 1, 0.9, 0.4), (3, 1, 0.1, 0.1)]
+    found = reasons(outcome(beliefs, Task(graph("a", 4), graph("b", 2), Links.empty()), minimum=0.3))
+    assert found["a01"] == f"no counterpart found: the nearest candidate is taken by a00 with .80; {TWINS}"
+    assert found["a03"].startswith("no counterpart found: the nearest candidate is taken by a02 with .")
+    assert TWINS not in found["a03"], "the target may as well have no counterpart, .5"
+
+
+def test_none_that_is_as_likely_as_the_candidate_is_the_reason() -> None:
+    wrong = Links.build(torch.tensor([1]), torch.tensor([0]))
+    task = Task(graph("a", 2), graph("b", 2), Links.empty(), exclusions=wrong)
+    near = Embeddings(torch.eye(2), torch.eye(2))
+    assert reasons(outcome([(0, 0, 0.5, 0.5), (1, 1, 0.5, 0.5)], task, embeddings=near, minimum=0.6)) == {
+        "a00": "no counterpart found: .50 for none, .50 for the candidate",
+        "a01": "its link to b00 is excluded",
+    }
+
+
+def test_of_candidates_that_are_as_probable_the_most_similar_one_is_shown() -> None:
+    source, target = torch.tensor([0, 0, 0, 2]), torch.tensor([0, 1, 2, 0])
+    cosine, sure = torch.tensor([0.9, 0.2, 0.3, 0.1]), torch.tensor([0.1, 0.4, 0.4, 0.0])
+    pairs = Candidates(source, target, cosine, 3, 3, torch.zeros(3), torch.zeros(3))
+    beliefs = Counterparts(pairs, sure, sure, torch.zeros(3), torch.zeros(3))
+    assert best_rows(beliefs).tolist() == [2, -1, 3]
+    assert best_rows(beliefs, np.array([False, False, True, True])).tolist() == [1, -1, -1]
 
 
 def test_only_what_competes_is_a_reason() -> None:
@@ -310,10 +337,12 @@ def test_what_decisions_say_is_counted(right: int, wrong: int, alone: int, told:
 
 
 def test_who_is_known_to_have_no_counterpart_is_not_listed() -> None:
-    task = replace(Task(graph("a", 3), graph("b", 2), Links.empty()), unmatched=links([0, -1], [-1, 0]))
+    task = replace(Task(graph("a", 3, 1), graph("b", 2), Links.empty()), unmatched=links([0, -1], [-1, 0]))
     found = outcome([(1, 1, 0.1, 0.1)], task)
     assert set(reasons(found)) == {"a01", "a02"}
-    assert unlinked_targets(found)["target"].to_pylist() == ["b01"]
+    named = {"target": "b01", "target_label": None, "candidate": "a01", "candidate_label": "A 1"}
+    assert unlinked_targets(found).to_pylist() == [named | {"probability": pytest.approx(0.1)}]
+    assert unlinked(found).schema == UNLINKED_SCHEMA
 
 
 def test_what_is_certain_is_not_too_low_for_a_precision() -> None:

@@ -181,7 +181,7 @@ class _Reasons:
         structure alone, many look alike that are not."""
         own = at_rows(self.backward, row).astype(np.float64)
         none = self.beliefs.target_none.cpu().numpy()[target]
-        is_twin = (own > 0) & (own >= none) & (own >= NEARLY * (1 - none - own))
+        is_twin = (own >= none) & (own >= NEARLY * (1 - none - own))
         option = {"one-to-one": "many-to-one", "one-to-many": "many-to-many"}.get(self.settings.cardinality)
         hint = f"; --cardinality {option} links both, if they are one" if option and self.valued else ""
         return pc.if_else(pa.array(is_twin), hint, "")
@@ -279,8 +279,8 @@ def _short(share: float) -> str:
 
 
 def _first_that_holds(cases: Sequence[Case]) -> pa.Array:
-    """For each row the text of the first case that holds."""
-    chosen = np.select([holds for holds, _ in cases], range(len(cases)), len(cases) - 1)
+    """For each row the text of the first case that holds, as one does."""
+    chosen = np.select([holds for holds, _ in cases], range(len(cases)))
     texts, order = [], []
     for number, (_, parts) in enumerate(cases):
         rows = np.flatnonzero(chosen == number)

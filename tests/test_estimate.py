@@ -56,10 +56,11 @@ def test_an_exact_search_compares_all_both_ways() -> None:
 
 @pytest.mark.parametrize(("large", "axes"), [(10**7, 32), (10**6, 24)])  # among more pairs, three quarters
 def test_a_bounded_search_needs_no_more_than_the_least(large: int, axes: int) -> None:
-    bounds = "similarity={candidates=10, bounded=0, axes=32, scanned=50, shared=100}"
+    bounds = "similarity={candidates=10, bounded=1999999, axes=32, scanned=50, shared=100}"
     needed = estimate(sized(1000, 2000), settings(bounds, f"similarity.large={large}"))
     assert needed.memory == needed.least == INTERPRETER + 65 * 30_000 + 5 * 3000 * FEATURES
     assert needed.blocks == 0
+    assert estimate(sized(1000, 2000), settings(bounds, "similarity.bounded=2000000")).blocks > 0, "no more pairs"
     scanned = 2 * 3000 * (int(SCANNED * 50) + math.isqrt(2000)) * axes / RATE
     turned = 2 * 3000 * FEATURES * axes / RATE  # to the main axes
     gathered = 2 * 3000 * 100 * axes / (2 * GATHERED)  # halves

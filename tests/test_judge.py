@@ -617,3 +617,24 @@ def test_fields_are_learned_anew_as_long_as_more_is_linked(
     for number, each in enumerate(samples):
         each.again = lambda _, later=[*samples[number + 1 :], None]: later[0]
     assert _estimated(cast(Sample, samples[0]))[0] is samples[chosen]
+
+
+def test_how_much_more_often_than_by_chance_kinds_are_linked() -> None:
+    """Of thirty and ten targets of two kinds; of the links, sources of the first kind have four, all of one kind."""
+    evidence = SimpleNamespace(kind=np.array([1] * 5 + [2, 2, 0]), target_kind=np.array([1] * 5 + [2, 1, 1]))
+    probability = np.array([0.8] * 5 + [1.0, 1.0, 0.5])
+    known = {"evidence": evidence, "sources": np.array([0, 20, 20]), "targets": np.array([2, 30, 10])}
+    given = Sample(**dict.fromkeys(vars(Sample)["__dataclass_fields__"]) | known)
+    share = np.array(
+        [
+            [1.0, 4.25 / 6.5 / 0.5, 2.25 / 6.5 / 0.5],  # of all links, where the target's kind is unknown
+            [5.375 / 6.5 / 0.75, 4.375 / 4.5 / 0.75, 1.375 / 2.5 / 0.75],
+            [1.125 / 6.5 / 0.25, 0.125 / 4.5 / 0.25, 1.125 / 2.5 / 0.25],
+        ]
+    ).T
+    assert given.by_kinds(probability) == pytest.approx(np.log(share))
+    expected = [*np.log(share)[[1] * 5, [1] * 5], *np.log(share)[[2, 2], [2, 1]], 0.0]
+    assert given.types(probability) == pytest.approx(expected), "nothing where a kind is unknown"
+    assert given.per_source(probability) == pytest.approx([1.3125 / 5, 4.8125 / 25, 2.8125 / 25])
+    many = replace(given, targets=np.array([0, 10**6, 1]))
+    assert many.by_kinds(probability)[2, 2] == 2.0, "at most"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from emea.analysis.explanation import Part
+from emea.analysis.explanation import Named, Part
 from emea.contracts import Ground
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import SettingsError
@@ -23,16 +23,18 @@ from emea.settings import load
 PARIS = Ground(0.3, source=1, target=1, source_relation=0, target_relation=3, belief=0.75, relations=0.5)
 
 
-def graph(letter: str) -> Graph:
+def graph(letter: str, *values: str) -> Graph:
     rows = [(place, 0, f"{letter.upper()} {place}", "", "") for place in range(2)]
     literals = pa.table([*zip(*rows, strict=True)], schema=LITERAL_SCHEMA)
     names = [f"{letter}{place}" for place in range(2)]
-    return Graph.build(names, ["x:near", "x:part_of"], [[0, 0, 1]], attributes=["x:label"], literals=literals)
+    return Graph.build(
+        [*names, *values], ["x:near", "x:part_of"], [[0, 0, 1]], attributes=["x:label"], literals=literals
+    )
 
 
 @pytest.fixture
 def pieces() -> LoopPieces:
-    called = tuple(Called(graph(letter), graph(letter), ("en",)) for letter in "ab")
+    called = tuple(Called(graph(letter), graph(letter, "s miller"), ("en",)) for letter in "ab")
     prepared = SimpleNamespace(values=[SimpleNamespace(attributes=pa.array([name])) for name in ("x/born", "x#d")])
     found = LoopPieces.__new__(LoopPieces)
     found.finder, found.prepared = cast(Finder, SimpleNamespace(called=called)), prepared  # type: ignore[assignment]
@@ -57,8 +59,18 @@ def test_a_neighbour_that_both_have_is_told_once_whatever_leads_to_it(pieces: Lo
     assert pieces._part([PARIS, PARIS]).text == f"{text}, and by 1 other pair of relations"
     assert pieces._part([PARIS]).inverse is False
     assert pieces._part([PARIS]).target_inverse is True
+    assert pieces._part([PARIS]).source_neighbour == Named("a1", "A 1")
+    assert pieces._part([PARIS]).target_neighbour == Named("b1", "B 1")
     known = replace(PARIS, belief=1.0, target_relation=0)
     assert pieces._part([known]).text == "in both: near → A 1 / B 1 (1.00), relations alike 0.50"
+
+
+@pytest.mark.parametrize(("belief", "sure"), [(1.0, ""), (0.8, " (0.80)")])
+def test_a_value_that_both_have_is_told_with_how_alike_it_is(belief: float, sure: str, pieces: LoopPieces) -> None:
+    both = Ground(0.3, source=2, target=2, source_relation=0, target_relation=0, belief=belief, relations=0.5)
+    part = pieces._part([both])
+    assert part.text == f"in both: near → “miller”{sure}, relations alike 0.50"
+    assert (part.log_odds, part.belief) == (0.0, belief)
 
 
 def test_values_that_differ_are_told_by_their_attributes(pieces: LoopPieces) -> None:

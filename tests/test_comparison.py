@@ -9,7 +9,7 @@ import pytest
 
 from emea.data import LITERAL_SCHEMA, Graph
 from emea.evidence import joins
-from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison
+from emea.evidence.comparison import LEVELS, UNKNOWN, Comparison, _differ_less
 from emea.evidence.descriptions import Description, describe
 from emea.evidence.similarity import (
     CONTAINED,
@@ -261,9 +261,13 @@ def test_attributes_are_one_field_only_if_links_agree_that_otherwise_would_not(o
     for place in range(1, 1 + 5 * only_in_town, 5):
         right[f"b{place:03}"] = {"name": f"{words[place][::-1]} hall", "town": words[place]}
     sides = described(left), described(right)
-    found = same_fields(sides, np.stack([np.arange(count)] * 2, 1))
+    links = np.stack([np.arange(count)] * 2, 1)
+    found = same_fields(sides, links)
     assert {("name", "name"), ("town", "town")} <= found
     assert (("name", "town") in found) == merged
+    best = Comparison(*sides).fields(links, np.random.default_rng(0)).main.tolist()
+    assert best in ([[0, 0], [1, 1]], [[0, 0]], [[1, 1]]), "where nearly all agree"
+    assert len(best) == 2 - merged
 
 
 def test_an_equal_value_counts_by_how_common_it_is_among_pairs() -> None:
@@ -365,3 +369,36 @@ def test_names_that_are_a_little_alike_correspond_if_no_others_do() -> None:
 def test_what_was_read_before_makes_no_difference_to_numerals() -> None:
     forms = Forms(["s vertebra t9", "s vertebra t10"])
     assert Similarity(forms, forms)(np.array([[0, 1], [1, 0]])).tolist() == [OTHER_NUMERAL] * 2
+
+
+@pytest.mark.parametrize(
+    ("both", "agree", "by_chance", "less"),
+    [
+        (40, 36, 0.5, True),  # 4 differ; 20 are expected to, give or take √20
+        (40, 34, 0.5, True),
+        (40, 33, 0.5, False),  # 7 are no three deviations less: 20 − 3 · 4.5 = 6.6
+        (100, 51, 0.0, True),  # less than half of 100
+        (100, 50, 0.0, False),
+        (8, 8, 0.5, False),  # 4 ± 2 might be none
+    ],
+)
+def test_values_that_most_have_correspond_where_links_differ_far_less(
+    both: int, agree: int, by_chance: float, less: bool
+) -> None:
+    table = (np.array([[each]], dtype=float) for each in (both, agree, by_chance))
+    assert _differ_less(*table).tolist() == [[less]]
+
+
+def test_each_of_a_pair_is_compared_by_its_own_values() -> None:
+    words, others = words_of_all(30), range(2, 12)
+    left = described(
+        {"a00": {"name": words[0]}, "a01": {"note": "x"}} | {f"a{i:02}": {"name": words[i]} for i in others}
+    )
+    right = described({"b00": {}, "b01": {"title": words[0]}} | {f"b{i:02}": {"title": words[i]} for i in others})
+    compare = Comparison(left, right)
+    fields = compare.fields(np.stack([np.arange(2, 12)] * 2, 1), np.random.default_rng(0))
+    assert (fields.source.tolist(), fields.target.tolist()) == ([0, -1], [0])
+    pairs = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [5, 5], [5, 6]])
+    found = compare.levels(pairs, fields)[0][:, 0].tolist()
+    assert found[:5] == [UNKNOWN, 0, UNKNOWN, UNKNOWN, 0]
+    assert found[5] > 2

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from emea.data import Graph
-from emea.evidence.descriptions import Description, describe
+from emea.evidence.descriptions import (
+    FILLERS,
+    ON_PROPERTY,
+    TYPE,
+    Description,
+    _edges,
+    _narrowest,
+    describe,
+    linkable_of,
+)
 from emea.evidence.values import read_values
 from emea.formats import read_graph
 from emea.settings import EvidenceSettings
@@ -144,3 +153,53 @@ def test_kinds_bear_the_names_of_their_classes(tmp_path: Path) -> None:
     things = "".join(f":e{i} a :{'TimeZone' if i % 2 else 'city'} ; rdfs:label 'n{i}' ." for i in range(10))
     graph, found = described(tmp_path, things)
     assert [found.kinds[found.kind[number(graph, name)]] for name in ("e0", "e1")] == ["city", "time zone"]
+
+
+def test_the_narrowest_kind_that_is_not_rare_counts() -> None:
+    held = np.array([[0, 7], [1, 7], [2, 7], [1, 5], [2, 5], [2, 9], [3, 4], [4, 5]])
+    kind, kinds = _narrowest(held, np.array([True, True, True, True, False]))
+    assert (kind.tolist(), kinds.tolist()) == ([1, 0, 0, -1, -1], [5, 7])
+    kind, kinds = _narrowest(held[:3], np.ones(3, dtype=bool))
+    assert (kind.tolist(), kinds.tolist()) == ([0, 0, 0], [7])
+    for entities, expected in ((200, [5, 7]), (300, [5, 7]), (301, [])):  # held by a hundredth at least
+        assert _narrowest(held, np.ones(entities, dtype=bool))[1].tolist() == expected
+
+
+def test_a_restriction_leads_from_its_class_to_its_filler() -> None:
+    """Of the classes 1 and 4, the restrictions 2 and 5 say that 1 has a 3 by the property 0, and 4 a 0 by the property
+    3; that 6 is a 1 says nothing of the kind."""
+    names = {"is": 0, ON_PROPERTY: 1, FILLERS[0]: 2, FILLERS[1]: 3, TYPE: 4}
+    triples = [(1, 0, 2), (2, 1, 0), (2, 2, 3), (4, 0, 5), (5, 1, 3), (5, 3, 0), (6, 0, 1)]
+    found, relations = _edges(np.array([*triples, (1, 4, 6)]), names, len(names))
+    ahead = {*triples, (1, 5, 3), (4, 6, 0)}
+    assert relations == 7
+    assert {tuple(edge) for edge in found.tolist()} == ahead | {(t, r + 7, h) for h, r, t in ahead}
+
+
+def test_one_type_is_a_kind_as_others_have_none(tmp_path: Path) -> None:
+    graph, found = described(
+        tmp_path, "".join(f':{place} a :TownHall ; rdfs:label "{place} x" .' for place in range(3))
+    )
+    assert found.kinds == ("town hall",)
+    assert [found.kind[number(graph, name)] for name in ("0", "2", "TownHall")] == [0, 0, -1]
+
+
+def test_a_node_that_holds_a_name_is_not_linked_whatever_its_triple(tmp_path: Path) -> None:
+    graph, found = described(tmp_path, ':heart :hasSynonym :node . :node rdfs:label "cor" .')
+    assert [bool(found.linkable[number(graph, name)]) for name in ("heart", "node")] == [True, False]
+    assert "s cor" in values(found, number(graph, "heart"))
+
+
+@pytest.mark.parametrize(("several", "attached"), [(1, 19), (2, 19), (3, 0)])
+def test_nodes_that_usually_describe_several_are_entities(several: int, attached: int, tmp_path: Path) -> None:
+    """Of streets that only one is in nine in ten are attached to it, or none."""
+    one = "".join(f':h{place:02} :in :t{place:02} . :t{place:02} rdfs:label "{place} x" .' for place in range(19))
+    more = "".join(
+        f':m :in :s{place} . :n :in :s{place} . :s{place} rdfs:label "{place} y" .' for place in range(several)
+    )
+    graph, _ = described(tmp_path, one + more)
+    settings = EvidenceSettings(kind="all")
+    found = linkable_of(graph, read_values(graph, settings), settings)[1]
+    streets = [number(graph, f"t{place:02}") for place in range(19)]
+    assert graph.triples[:, 2][found[found >= 0]].tolist() == (streets if attached else [])
+    assert (found >= 0).sum() == attached

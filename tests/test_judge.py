@@ -638,3 +638,21 @@ def test_how_much_more_often_than_by_chance_kinds_are_linked() -> None:
     assert given.per_source(probability) == pytest.approx([1.3125 / 5, 4.8125 / 25, 2.8125 / 25])
     many = replace(given, targets=np.array([0, 10**6, 1]))
     assert many.by_kinds(probability)[2, 2] == 2.0, "at most"
+
+
+def test_chance_is_that_of_the_sources_without_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of sixty are linked, to one target."""
+    given, asked = replace(compared(towns(), towns()), competition=Competition(target=False)), []
+
+    def explained(score: np.ndarray, *rest: float) -> np.ndarray:
+        asked.append(rest[-1])
+        return np.full(len(score), 0.25)
+
+    monkeypatch.setattr("emea.method.mixture.by_chance", explained)
+    linked, neighbours = given.pairs[:, 1] == 0, np.zeros(len(given.pairs))
+    neighbours[0] = 0.1
+    found = _Mixture(given).by_chance(0.5 * linked, neighbours)
+    assert linked.sum() == 2
+    assert asked == [pytest.approx(58 / 60)]
+    assert found.tolist() == [0.0] + [0.25] * (len(linked) - 1), "nothing where neighbours speak, too"
+    assert not _Mixture(given).by_chance(0.4 * linked, neighbours).any()

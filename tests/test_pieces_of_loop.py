@@ -79,6 +79,22 @@ def test_values_that_differ_are_told_by_their_attributes(pieces: LoopPieces) -> 
     assert (part.source_attribute, part.target_attribute, part.similarity) == ("born", "d", 0.1)
 
 
+def test_labelled_pairs_within_two_steps_of_both_illustrate_what_an_encoder_knows(pieces: LoopPieces) -> None:
+    """From 0 to 1 and to 2, and from 5 to 6 and to 7, and back; the pairs (1, 8) and (3, 6) are further away."""
+    around = {0: [1], 1: [0, 2], 2: [1, 3], 3: []}, {5: [6], 6: [5, 7], 7: [6, 8], 8: []}
+    labelled = {1: [(6, 0.9), (8, 0.99)], 2: [(6, 0.7), (7, 0.8)], 3: [(6, 0.95)], 0: [(5, 1.0)]}
+    edges = [SimpleNamespace(leaving=lambda entity, side=side: (None, side[entity])) for side in around]
+    vars(pieces).update(edges=edges, _labelled=labelled)
+    pieces.finder = cast(Finder, SimpleNamespace(label=lambda side, entity: f"{'AB'[side]} {entity}"))
+    assert pieces.illustration(0, 5) == (
+        "A 1 ↔ B 6 (0.90), 1 step from both",
+        "A 2 ↔ B 6 (0.70), 2 steps from the source, 1 from the target",
+        "A 2 ↔ B 7 (0.80), 2 steps from both",
+    )
+    pieces.prepared = None
+    assert pieces.illustration(0, 5) == ()
+
+
 def test_only_propagation_can_be_computed_anew() -> None:
     settings, why = load(assignments=["em.encoder=dual_amn"]), "found a run with dual_amn, expected propagation"
     run = SimpleNamespace(grounds=None, prepared=SimpleNamespace(), settings=settings)

@@ -10,7 +10,7 @@ import pytest
 from emea.evidence import joins
 from emea.evidence.similarity import Similarity
 from emea.evidence.values import Forms, Values
-from emea.evidence.words import Vocabulary, Words, likeness, singular, words_of
+from emea.evidence.words import ABBREVIATED, DERIVED, Vocabulary, Words, likeness, singular, words_of
 
 SYLLABLES = ("ka", "mer", "to", "lin", "s", "ri", "um", "an", "ba", "x", "ti", "on", "12", "iv")
 
@@ -38,6 +38,20 @@ def test_all_words_at_once_are_as_alike_as_one_by_one() -> None:
 def test_two_letters_that_changed_places_leave_a_word_much_the_same() -> None:
     assert likeness("wsahington", "washington") == pytest.approx(0.9)
     assert likeness("was", "washingtonian") < 0.9  # too short to be a misspelling of it
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("j", "john", ABBREVIATED),
+        ("prof", "professor", 0.0),  # of four letters, no abbreviation, and less than half of a word
+        ("spleen", "splenic", DERIVED),
+        ("card", "carpet", 0.0),  # three letters are no stem
+        ("j", "anna", 0.0),
+    ],
+)
+def test_abbreviations_and_words_with_one_stem(one: str, other: str, expected: float) -> None:
+    assert likeness(one, other) == likeness(other, one) == expected
 
 
 @pytest.mark.parametrize(("one", "other"), [("1024", "1025"), ("1024", "102"), ("viii", "vii"), ("xiii", "xiiii")])

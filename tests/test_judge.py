@@ -342,6 +342,9 @@ def test_two_pairs_do_not_vouch_for_each_other(works: list[int], sure: float, va
     work, other, creator = support.levels(probability, Told(ratio, np.zeros(40, dtype=np.int64), said))[[19, 17, 39]]
     assert (work <= other) == vouches
     assert creator == support.levels(probability)[39], "his works have values of their own"
+    told = support.pieces(pairs[19], support.linked(probability))
+    assert [each[:4] for each in told] == [(39, 39, 0, 0)], "by the relation from a work to its creator"
+    assert support.pieces(pairs[19], support.linked(np.zeros(40))) == []
 
 
 def test_neighbours_can_make_a_link_surer_than_one_field_alone() -> None:

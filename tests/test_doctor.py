@@ -56,6 +56,7 @@ def test_an_example_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch)
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 0
     assert "cannot be read: cldr.ttl.gz is damaged" in done.stdout
+    assert not doctor._example()[1]
 
 
 def test_sources_that_were_not_installed_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 import random
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import emea
 from emea.evidence.prepared import prepare
+from emea.evidence.units import _ratio
 from emea.settings import EvidenceSettings
 from two_tables import linked, people
 
@@ -57,3 +59,11 @@ def test_people_are_told_apart_by_heights_in_another_unit() -> None:
     theirs = theirs.drop(columns=["place", "day"]).assign(inches=inches)
     theirs["title"] = [" ".join(reversed(each.split(", "))) for each in theirs["title"]]
     assert linked((ours, theirs))[1].f1 > 0.7  # .15 if the ratio is not found, .998 in the same unit
+
+
+def test_ten_numbers_tell_a_unit() -> None:
+    inches = np.append(np.arange(1.0, 11.0), [0.0, np.nan])
+    assert _ratio(2.54 * inches, inches) == pytest.approx(2.54)
+    assert _ratio(inches, inches) == 1.0
+    assert _ratio(2.54 * inches[1:], inches[1:]) is None, "nine do not"
+    assert _ratio(np.full(10, 2.54), np.ones(10)) is None, "others would agree as often"

@@ -9,6 +9,7 @@ from emea.contracts import Reading
 from emea.errors import InputError, InputWarning
 from emea.formats import read_graph
 from emea.formats._layout import separator_of
+from emea.formats._text_tables import holds_table
 
 HEADER = "Nr.;Bezeichnung;Land;Preis\n"
 ROWS = "".join(f"W{number};Malbec 0,75l;Peru;{number},50\n" for number in range(9))
@@ -51,15 +52,91 @@ def test_a_table_of_semicolons_may_have_commas_anywhere(lenient: bool, tmp_path:
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize(("name", "mark"), [("a.csv", ";"), ("a.tsv", "\t"), ("a.csv", ",")])
-def test_a_title_before_the_header_is_called_one(name: str, mark: str, lenient: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("title", ["Export vom 12.03.2024\n\n", "Export vom 12.03.2024;;;\n;;;\n"])
+def test_a_title_before_the_header_is_left_out(name: str, mark: str, lenient: bool, title: str, tmp_path: Path) -> None:
     rows = "".join(f"W{number};Malbec;Peru;{number}\n" for number in range(9))
-    table = ("Export vom 12.03.2024\n\n" + HEADER + rows).replace(";", mark)
-    message = (
-        f"{name}: found 1 column in the first line and 4 in most others; that line looks like a title, and line 3 "
-        "like the header: remove what is before it"
-    )
+    (tmp_path / name).write_text((title + HEADER + rows).replace(";", mark))
+    graph = read_graph(tmp_path / name, Reading(lenient=lenient))
+    assert graph.columns == ("Nr.", "Bezeichnung", "Land", "Preis")
+    assert len(graph.entities) == 9
+    told = "what stands before line 3 is taken for a title and left out ('Export vom 12.03.2024')"
+    assert graph.notes[0] == f"{tmp_path / name}: {told}"
+
+
+def test_a_line_before_the_header_that_is_no_title_is_told(tmp_path: Path) -> None:
+    rows = "".join(f"W{number};Malbec;Peru;{number}\n" for number in range(9))
+    message = "found 2 columns in the header and 4 in most rows|found 1 column|found 2 columns"
     with pytest.raises(InputError, match=message):
-        columns(tmp_path, table, name, lenient=lenient)
+        columns(tmp_path, "Export;2024\n" + HEADER + rows)
+
+
+@pytest.mark.parametrize("text", [",mean\na,7\nb,8\n", "id,\na,7\nb,8\n"])
+def test_the_header_of_two_columns_may_lack_a_name(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert read_graph(tmp_path / "a.csv").entities.to_pylist() == ["a", "b"]
+
+
+R = """"mpg" "name"
+"a" 21 "Mazda RX4"
+"b" 22.8 "Datsun 710"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", R),
+        ("a.txt", R.replace('" ', '"\t').replace("21 ", "21\t").replace("8 ", "8\t")),
+        ("a.csv", '"mpg","name"\n"a",21,"Mazda RX4"\n"b",22.8,"Datsun 710"\n'),
+        ("a.tsv", "mpg\tname\na\t21\tMazda RX4\nb\t22.8\tDatsun 710\n"),
+    ],
+)
+def test_a_header_of_r_does_not_name_the_names_of_rows(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    graph = read_graph(path)
+    assert graph.notes[0].endswith("the header names one column less than the rows have: the first one is numbered")
+    assert {row[:3] for row in literal_names(graph) if row[1] != "column 1"} == {
+        *(("a", "mpg", "21"), ("a", "name", "Mazda RX4"), ("b", "mpg", "22.8"), ("b", "name", "Datsun 710")),
+    }
+
+
+@pytest.mark.parametrize("rows", ["1,Smith, Anna\n2,Ray, Bo\n", "1,2,50\n2,3,50\n"])
+def test_a_separator_within_every_value_is_no_name_of_rows(rows: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found 2 columns in the header and 3 in most rows, expected as many; mend"):
+        columns(tmp_path, "id,name\n" + rows)
+
+
+def test_a_separator_at_the_end_of_rows_is_a_column_without_a_name(tmp_path: Path) -> None:
+    assert columns(tmp_path, "nr,name\n1,Anna,\n2,Bo,\n") == ("nr", "name", "column 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "separated"),
+    [
+        ("a b\nc d\ne f\n", True),
+        ("To be, or not\nto be, that is\nthe question\nwhether it is nobler\n", False),
+        ("Two roads diverged\nin a yellow wood\nand sorry I could\nnot travel both\n", False),
+        ("", True),
+    ],
+)
+def test_prose_is_no_table(text: str, separated: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    assert holds_table(tmp_path / "a.txt") == separated
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("<!DOCTYPE html>\n<html><body>Log in, please</body></html>\n", "it looks like a page of the web"),
+        ('[\n {"id": 1, "name": "a"}\n]\n', r"it looks like JSON: call it \.json"),
+        ('{"id": 1}\n{"id": 2}\n', r"it looks like JSON: call it \.json"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.tsv"])
+def test_what_else_is_called_a_table_is_told(name: str, text: str, hint: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"{name}: found no table, expected columns separated by .*; {hint}"):
+        columns(tmp_path, text, name)
 
 
 def test_a_header_that_no_row_agrees_with_is_to_be_mended(tmp_path: Path) -> None:

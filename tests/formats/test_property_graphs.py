@@ -237,7 +237,9 @@ def test_a_folder_of_nodes_and_edges_as_gephi_writes_it(tmp_path: Path) -> None:
         ("nodes/2", "employs", "nodes/3"),
     }
     assert {row[:3] for row in literal_names(graph)} >= {("nodes/1", "Label", "Anna"), ("nodes/3", "born", "1970")}
-    assert any("its rows are no entities but relations, from Source to Target; left" in each for each in graph.notes)
+    assert any(
+        "its rows are no entities but relations, from 'Source' to 'Target'; left" in each for each in graph.notes
+    )
     assert not any("edges: its rows are entities" in each for each in graph.notes)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import chain
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,13 +14,18 @@ import pyarrow as pa
 from emea.contracts import PLAIN, Reading
 from emea.data import Graph
 from emea.errors import InputError
-from emea.formats._files import suffix
+from emea.formats._files import stem, suffix
+from emea.formats._keys import LISTED
 from emea.formats._lookup import every_format
+from emea.formats._text_tables import separated_rows, text_table
 from emea.formats._wide import TableReader, rows_graph
+from emea.formats.table import Table
 
 DESCRIBING = (".json", ".xml")  # beside tables, such a file is about them
 OF_A_RUN = ("settings.toml", "alignment.tsv")
 PASSING = (".", "~$")  # how files begin that are hidden, or there while a workbook is open
+KEPT = {"thumbs.db", "desktop.ini"}  # by Windows
+HEADER = re.compile(r"(.+?)[-_. ]?headers?", re.IGNORECASE)
 
 
 class Folder(TableReader):
@@ -33,11 +40,10 @@ class Folder(TableReader):
         if all((path / name).exists() for name in OF_A_RUN):
             raise InputError(f"{path} is the folder of a run; expected a graph: a file, or a folder of tables")
         found: dict[str, pa.Table] = {}
-        for file, reader in _files(path):
-            for name, table in reader.read_tables(file).items():
-                if name in found:
-                    raise InputError(f"{path}: found two tables named {name}, expected distinct names of files")
-                found[name] = table
+        for name, table in _tables(_files(path)):
+            if name in found:
+                raise InputError(f"{path}: found two tables named {name}, expected distinct names of files")
+            found[name] = table
         if not found:
             listed = ", ".join(sorted(_readers()))
             raise InputError(
@@ -48,9 +54,56 @@ class Folder(TableReader):
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph of all tables."""
-        graph = rows_graph(self.read_tables(path), path, reading)
-        notes = chain.from_iterable(reader.guessed(file) for file, reader in _files(path))
+        files = _files(path)
+        graph, headers = rows_graph(self.read_tables(path), path, reading), _headers(files)
+        apart = {each for header in headers for each in (header.file, *header.parts)}
+        notes = [*chain.from_iterable(reader.guessed(file) for file, reader in files.items() if file not in apart)]
+        for header in headers:
+            parts = ", ".join(each.name for each in header.parts[:LISTED]) + " …" * (len(header.parts) > LISTED)
+            notes.append(f"{path}: {header.file.name} names the columns of {parts}")
+        others = sorted(each.name for each in _visible(path) if each not in files)
+        if others:
+            listed = ", ".join(others[:LISTED]) + " …" * (len(others) > LISTED)
+            notes.append(f"{path}: left out, since they are no tables: {listed}")
         return replace(graph, notes=(*notes, *graph.notes))
+
+
+@dataclass(frozen=True)
+class _Header:
+    """A file that is only the header of others."""
+
+    table: str
+    file: Path
+    parts: list[Path]
+
+    def read(self) -> pa.Table:
+        """The rows of all parts."""
+        names = next(row for _, row in separated_rows(self.file))
+        return pa.concat_tables([text_table(each, header=names) for each in self.parts])
+
+
+def _tables(files: Mapping[Path, TableReader]) -> Iterator[tuple[str, pa.Table]]:
+    """The tables in files, and their names."""
+    headers = _headers(files)
+    apart = {each for header in headers for each in (header.file, *header.parts)}
+    for file, reader in files.items():
+        if file not in apart:
+            yield from reader.read_tables(file).items()
+    for header in headers:
+        yield header.table, header.read()
+
+
+def _headers(files: Mapping[Path, TableReader]) -> list[_Header]:
+    """The headers among text tables, and whose they are: nodes-header.csv is that of nodes.csv and nodes-part1.csv."""
+    texts = [file for file, reader in files.items() if isinstance(reader, Table)]
+    named = {file: HEADER.fullmatch(stem(file)) for file in texts}
+    tables = {file: found[1] for file, found in named.items() if found and len([*islice(separated_rows(file), 2)]) == 1}
+    found: dict[Path, list[Path]] = {file: [] for file in tables}
+    for file in texts:
+        fitting = [each for each, table in tables.items() if re.match(rf"{re.escape(table)}(?![^\W_])", stem(file))]
+        if file not in tables and fitting:
+            found[max(fitting, key=lambda each: len(tables[each]))].append(file)
+    return [_Header(tables[file], file, parts) for file, parts in found.items() if parts]
 
 
 def _readers() -> dict[str, TableReader]:
@@ -60,8 +113,14 @@ def _readers() -> dict[str, TableReader]:
     return {ending: each for each in tables for ending in each.suffixes if ending not in DESCRIBING}
 
 
-def _files(path: Path) -> list[tuple[Path, TableReader]]:
+def _visible(path: Path) -> list[Path]:
+    """The files of a folder but for those that a system keeps there for itself."""
+    files = sorted(each for each in path.iterdir() if each.is_file())
+    return [each for each in files if not each.name.startswith(PASSING) and each.name.lower() not in KEPT]
+
+
+def _files(path: Path) -> dict[Path, TableReader]:
     """The files of a folder that are tables, by name, and what reads them."""
     known = _readers()
-    files = (each for each in path.iterdir() if each.is_file() and not each.name.startswith(PASSING))
-    return [(each, known[suffix(each)]) for each in sorted(files) if suffix(each) in known]
+    readers = {each: known[suffix(each)] for each in _visible(path) if suffix(each) in known}
+    return {each: reader for each, reader in readers.items() if reader.holds_graph(each)}

@@ -16,11 +16,14 @@ LONGEST_SAMPLE = 1 << 20  # characters
 DECIMAL = re.compile(r"(?<=\d),(?=\d)")
 ADDRESS = re.compile(r"\s*(https?://|www\.)\S+\s*$|\s*[^\s@]+@[^\s@]+\.[^\s@]+\s*$")  # of a page, or for mail
 FEWEST = 2  # rows that can disagree with a header
-RDF = {  # how files begin that are no tables, and what they should be called
+OTHERS = {  # how files begin that are no tables, and what they should be called
     ("Turtle", ".ttl"): re.compile(r"\s*(@(prefix|base)\s|(?i:prefix|base)\s+[\w.-]*:?\s*<)"),
     ("N-Triples", ".nt"): re.compile(r"\s*(<[^<>\s]*>|_:\S+)\s*<[^<>\s]*>\s*[<_\"].*\.\s*$"),
     ("XML", ".rdf"): re.compile(r"\s*<(\?xml|rdf:RDF)[\s>]"),
+    ("JSON", ".json"): re.compile(r"\s*([\[{]\s*$|\{\s*\"|\[\s*[\[{])"),
 }
+PAGE = re.compile(r"\s*<(!doctype\s+html|html|head)[\s>]", re.IGNORECASE)
+SPACE = " "
 
 Numbered = tuple[int, list[str]]  # a row, and its line
 
@@ -39,6 +42,83 @@ def separator_of(lines: Iterable[str]) -> str:
         return next((each for each in SEPARATORS if each in "".join(sample[:1])), ",")
     first, *others = (each for each, share in shares.items() if share == best)
     return others[0] if first == "," and others and _decimal(sample) else first
+
+
+def separator_of_text(lines: Iterable[str]) -> str:
+    """The same of a text file that may also be separated by spaces, if that gives all lines the same columns; tabs
+    where nothing separates any.
+
+    >>> separator_of_text(["a b", "c d", "e f"]), separator_of_text(["To be, or", "not", "to be"])
+    (' ', ',')
+    """
+    sample = _sample(lines)
+    if _spaced(sample):
+        return SPACE
+    found = separator_of(sample)
+    return found if any(found in line for line in sample[:1]) or _agreeing(sample, found) > MOST else "\t"
+
+
+def agree_on_columns(lines: Iterable[str]) -> bool:
+    """Whether lines are those of a table: most, and two at least, have the same number of columns."""
+    sample = [line for line in _sample(lines) if line.strip()]
+    if not sample or _spaced(sample):
+        return True
+    agreeing = max(_agreeing(sample, each) for each in SEPARATORS)
+    return agreeing > MOST and agreeing * len(sample) >= FEWEST
+
+
+def _spaced(sample: list[str]) -> bool:
+    """Whether spaces give each line the same number of columns; the header may lack one."""
+    if len(sample) <= FEWEST or hint_of(sample[0]) or any(each in line for each in SEPARATORS for line in sample):
+        return False
+    csv.field_size_limit(LONGEST_FIELD)
+    try:
+        first, *others = (len(row) for row in csv.reader(sample, delimiter=SPACE) if row)
+    except (csv.Error, ValueError):
+        return False
+    return len({*others}) == 1 and others[0] >= FEWEST and first in (others[0], others[0] - 1)
+
+
+def titles(rows: Sequence[list[str]]) -> int:
+    """How many rows stand before the header: those with one cell at most, the first, above a row with more. The header
+    of two columns may lack a name, too.
+
+    >>> titles([["Staff", "", ""], ["", "", ""], ["id", "name", "town"]]), titles([["", "mean"], ["a", "7"]])
+    (2, 0)
+    """
+    held = [[place for place, cell in enumerate(row) if cell.strip()] for row in rows]
+    header = next((number for number, places in enumerate(held) if len(places) > 1), 0)
+    before = zip(rows[:header], held[:header], strict=True)
+    return header if all(not places or (places == [0] and len(row) != 2) for row, places in before) else 0
+
+
+def lacks_name(rows: Sequence[list[str]], *, sure: bool) -> str | None:
+    """Which column the header does not name, if all rows have one more: the last if it is empty, as a separator at
+    the end of lines leaves it, else the first, which is the name of the row in tables of R. That is so if it is `sure`
+    that no separator stands within a value.
+
+    >>> lacks_name([["a"], ["1", ""], ["2", ""]], sure=False), lacks_name([["a"], ["x", "1"], ["y", "2"]], sure=True)
+    ('last', 'first')
+    """
+    header, *others = rows
+    if len(others) < FEWEST or any(len(row) != len(header) + 1 for row in others):
+        return None
+    if not any(row[-1].strip() for row in others):
+        return "last"
+    return "first" if sure and len({row[0] for row in others}) == len(others) else None
+
+
+def are_ends(rows: Sequence[list[str]]) -> bool:
+    """Whether rows are edges: of two columns, which have things in common.
+
+    >>> are_ends([["a", "b"], ["b", "c"], ["b", "a"]]), are_ends([["1", "Rum"], ["2", "Gin"], ["3", "Rum"]])
+    (True, False)
+    """
+    if {len(row) for row in rows} != {2}:
+        return False
+    heads, tails = zip(*((head, tail) for head, tail in rows if head != tail), strict=True) if rows else ((), ())
+    common = {*heads} & {*tails} - {""}
+    return len(common) >= FEWEST
 
 
 def header_fault(rows: Sequence[Numbered]) -> str | None:
@@ -67,6 +147,10 @@ def data_in_header(rows: Sequence[list[str]]) -> str | None:
     header, *others = rows or [[]]
     if header in others:
         return None
+    if are_ends(others):
+        known = {cell for row in others for cell in row}
+        counted = all(cell.isdigit() for cell in (*header, *known))
+        return " and ".join(f"'{cell}'" for cell in header if counted or cell in known) or None
     columns = zip(header, zip_longest(*others), strict=False)
     found = [cell for cell, below in columns if cell.strip() and (cell in below or _addresses([cell, *below]))]
     return " and ".join(f"'{each}'" for each in found[:FEWEST]) if len(found) >= FEWEST else None
@@ -78,13 +162,15 @@ def _addresses(cells: Sequence[str | None]) -> bool:
     return told[0] and sum(told[1:]) > MOST * len(told[1:])
 
 
-def rdf_hint(text: str) -> str:
-    """What a file should be called that begins like this, if it is RDF and no table.
+def hint_of(text: str) -> str:
+    """What a file should be called that begins like this, if it is no table.
 
-    >>> rdf_hint("@prefix owl: <http://www.w3.org/2002/07/owl#> ."), rdf_hint("id;name")
+    >>> hint_of("@prefix owl: <http://www.w3.org/2002/07/owl#> ."), hint_of("id;name")
     ('; it looks like Turtle: call it .ttl', '')
     """
-    kind = next((kind for kind, begins in RDF.items() if begins.match(text)), None)
+    if PAGE.match(text):
+        return "; it looks like a page of the web, such as one that asks to log in: download the file itself"
+    kind = next((kind for kind, begins in OTHERS.items() if begins.match(text)), None)
     return "" if kind is None else f"; it looks like {kind[0]}: call it {kind[1]}"
 
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emea.errors import InputError
 from emea.formats._cells import Cells
-from emea.formats._keys import ID_NAMES, LISTED, Declared, as_ids, is_id_name, refers
-from emea.formats._property_graph import NAMING
+from emea.formats._columns import STRING
+from emea.formats._files import stem
+from emea.formats._keys import ID_NAMES, LISTED, Declared, are_words, as_ids, is_id_name, refers
+from emea.formats._property_graph import ID, NAMING, RELATED
 from emea.formats._recognition import DATE, NUMBER
 
 POINTING = 0.95  # share of a column's cells that are ids of a table, if the column refers to it
+MEETING = 0.1  # share of the names of one column that the other has, too, if both are ends of edges
 REPEATED = 0.5  # share of the cells of a column that repeat the id of their row, above which it refers to no rows
 ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("head", "tail"), ("subject", "object"))
+PAIRED, STATED = ENDS[:2], ENDS[3:]  # what ends of pairs are called, too; what nothing else is called
+NO_END = re.compile(r"[\W_]|node|id$")  # what the name of an end may have beside
 RELATIONS = ("predicate", *NAMING)  # columns that name the relation, the best first
 EDGES, NODES = (  # words in the names of tables: no ledger, no adverts
     re.compile(rf"(?<![a-z])({words})(?![a-z])", re.IGNORECASE)
@@ -60,14 +66,46 @@ class Joined:
     left_out: list[str]  # columns
 
 
-def ends_of(columns: Iterable[str]) -> tuple[str, str] | None:
+def ends_of(columns: Iterable[str], called: Sequence[tuple[str, str]] = ENDS) -> tuple[str, str] | None:
     """The columns that are called like the ends of an edge, if there are both.
 
-    >>> ends_of(["Id", "Source", "Target"]), ends_of(["from_id", "to_id"]), ends_of(["from", "name"])
-    (('Source', 'Target'), ('from_id', 'to_id'), None)
+    >>> ends_of(["Id", "Source", "Target"]), ends_of(["FromNodeId", "to_id"]), ends_of(["from", "name"])
+    (('Source', 'Target'), ('FromNodeId', 'to_id'), None)
     """
-    named = {column.strip().lower().removesuffix("_id"): column for column in columns}
-    return next(((named[first], named[second]) for first, second in ENDS if {first, second} <= named.keys()), None)
+    named = {NO_END.sub("", column.lower()): column for column in columns}
+    return next(((named[first], named[second]) for first, second in called if {first, second} <= named.keys()), None)
+
+
+def edge_list(sheet: Sheet, place: str | Path) -> tuple[Sheet, Joined] | None:
+    """The nodes and edges of a table that stands alone, if its rows are edges: two columns are called so, or there are
+    but two, and none identifies the rows. Both have things in common, unless they are called head and tail; what is
+    called so and has none is a table of pairs, which are no graph."""
+    named = ends_of(sheet.columns)
+    pair = named or (tuple(sheet.columns) if len(sheet.columns) == 2 and sheet.key is None else None)
+    if pair is None:
+        return None
+    first, second = (sheet.columns[each] for each in pair)
+    ends = pc.unique(pa.concat_arrays([first.text, second.text]))
+    if ends_of(sheet.columns, STATED) is None and not _meet(first, second):
+        if ends_of(sheet.columns, PAIRED) and len(sheet.columns) == 2:
+            hint = "edges between things of two kinds have the columns head and tail"
+            raise InputError(f"{place} holds pairs; expected a graph (--seeds takes pairs); {hint}")
+        return None
+    told = {ID: Cells(np.arange(len(ends)), ends, STRING, len(ends))} if are_words(ends) else {}
+    nodes = Sheet("", ends, pair[0], told)
+    found = joined(sheet, {(sheet.name, each): nodes for each in pair}, None)
+    if found is None:
+        return None
+    relation = pc.if_else(pc.equal(found.relation, sheet.name), RELATED, found.relation)
+    return nodes, replace(found, relation=relation.cast(pa.large_string()))
+
+
+def _meet(first: Cells, second: Cells) -> bool:
+    """Whether two columns have a tenth of the names in common, besides those in the same row."""
+    one, other = first.single(), second.single()
+    apart = pc.fill_null(pc.not_equal(one, other), False)
+    heads, tails = (pc.unique(each.filter(apart)) for each in (one, other))
+    return max(_share(pc.is_in(heads, tails)), _share(pc.is_in(tails, heads))) >= MEETING
 
 
 def references(sheets: list[Sheet], declared: Declared, notes: list[str], place: str | Path) -> References:
@@ -191,7 +229,8 @@ def _is_plain(held: Cells) -> bool:
 def told(found: Iterable[Joined], place: str | Path) -> list[str]:
     """What is said of them."""
     return [
-        f"{place}, table {each.table}: its rows are no entities but relations, from {each.first} to {each.second}"
+        (f"{place}, table {each.table}: " if stem(Path(str(place))) != each.table else f"{place}: ")
+        + f"its rows are no entities but relations, from '{each.first}' to '{each.second}'"
         + (f"; left out: {', '.join(each.left_out)}" if each.left_out else "")
         + "; --id-column names what identifies them if they are entities"
         for each in found

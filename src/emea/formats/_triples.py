@@ -30,10 +30,13 @@ def are_triples(columns: Iterable[str], reading: Reading) -> bool:
 
     >>> are_triples(["Subject", "predicate", "object"], Reading()), are_triples(["id", "kind", "language"], Reading())
     (True, False)
+    >>> are_triples(["head", "tail"], Reading())  # edges of one relation
+    False
     """
     if reading.table is not None or reading.id_column is not None:
         return reading.table == "triples"
-    return len({*usual_names(columns, TRIPLE_NAMES)} & {*TRIPLE_HEADER[:3]}) > 1
+    named = {*usual_names(columns, TRIPLE_NAMES)}
+    return len(named & {*TRIPLE_HEADER[:3]}) > 1 and named != {"head", "tail"}
 
 
 def usual_names(columns: Iterable[str], aliases: Mapping[str, str]) -> list[str]:

@@ -31,7 +31,7 @@ from emea.formats._keys import (
     nearly_id,
     tables_without,
 )
-from emea.formats._references import Joined, References, Sheet, ends_of, joined, references, told
+from emea.formats._references import Joined, References, Sheet, edge_list, ends_of, joined, references, told
 from emea.formats._selection import TYPE
 from emea.formats._triples import are_triples, triples_table
 
@@ -67,8 +67,8 @@ def rows_graph(
 ) -> Graph:
     """The graph of tables whose rows are entities. Several tables give their names to the rows as types, and before
     their ids; a single table's rows are named by their ids alone, unless they are triples."""
-    if len(tables) == 1 and are_triples((only := next(iter(tables.values()))).column_names, reading):
-        return triples_table(only, place)
+    if len(tables) == 1 and are_triples((table := next(iter(tables.values()))).column_names, reading):
+        return triples_table(table, place)
     if reading.table == "triples":
         raise SettingsError(f"{place}: found {len(tables)} tables, expected a single one of triples")
     if not tables:
@@ -92,11 +92,15 @@ def rows_graph(
         )
         for name, table in flat.items()
     ]
+    several, only = len(sheets) > 1, sheets[0]
+    plain = not several and reading.table is None and reading.id_column is None
+    if plain and (edges := edge_list(only, place)) is not None:
+        nodes, held = edges
+        return replace(_assembled([_Part(nodes, {}, "")], [held], several=False), notes=(*told([held], place),))
     links = references(sheets, declared, about := list[str](), place)
     between = [found for sheet in sheets if (found := joined(sheet, links, reading.id_column)) is not None]
     things = [sheet for sheet in sheets if sheet.name not in {found.table for found in between}]
     notes += [*(note for sheet in things for note in of_each[sheet.name]), *about, *told(between, place)]
-    several = len(sheets) > 1
     parts = [_Part(sheet, links, f"{sheet.name}/" if several else "") for sheet in things]
     graph = _assembled(parts, between, several=several)
     columns = dict.fromkeys(column for sheet in things for column in sheet.columns)

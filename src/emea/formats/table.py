@@ -7,7 +7,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
@@ -17,15 +17,16 @@ import pyarrow.compute as pc
 from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, PairWriter, Reading
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
-from emea.formats._columns import CHUNK, GraphColumns
-from emea.formats._files import BREAK, SEPARATORS, quoted_rows, stem, suffix, writing
+from emea.formats._columns import GraphColumns
+from emea.formats._files import BREAK, stem, suffix, writing
 from emea.formats._graph_tables import heads_graph
 from emea.formats._keys import is_id_name
-from emea.formats._layout import data_in_header, header_fault, rdf_hint, separator_of
+from emea.formats._layout import hint_of
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclusion, checked_weight, needed_columns
 from emea.formats._recognition import SAMPLE, kind_of_rows
+from emea.formats._references import ends_of
 from emea.formats._skipped import Skipped
-from emea.formats._text import encoding_notes, text_lines
+from emea.formats._text_tables import holds_table, layout_notes, rows_below, separated_rows, text_table
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
     TRIPLE_HEADER,
@@ -42,6 +43,7 @@ from emea.formats._writing import Column, alignment_table, six_digits, write_lin
 
 Row = list[str]
 PAIR_HEADER = ("source", "target", "weight", "excluded", "similarity", DECISION)
+ONLY_PAIRS = {"excluded", "similarity", "confidence", DECISION}  # columns that edges have not
 NO_COLUMN = "\0"  # stands in no cell: that of a column which only a header can name
 PAIR_DEFAULTS = ("", "", "1", "false", "", NO_COLUMN)
 ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by header
@@ -49,7 +51,6 @@ ALIASES: dict[tuple[str, ...], dict[str, str]] = {  # other names of columns, by
     PAIR_HEADER: PAIR_NAMES,
 }
 OTHERWISE = "if that is not so, give --table"
-STATED = re.compile(r"sep=(.)\s*$")  # what Excel reads as the separator
 FRACTION = re.compile(r"[01]\.[0-9]+")
 
 
@@ -71,16 +72,19 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         return replace(graph, notes=(*self.guessed(path), *graph.notes))
 
     def _graph(self, path: Path, reading: Reading) -> Graph:
-        first = [row for _, row in islice(separated_rows(path, Skipped(path) if reading.lenient else None), SAMPLE)]
+        first = [row for _, row in islice(rows_below(path, Skipped(path) if reading.lenient else None), SAMPLE)]
         if not first:
             return GraphColumns().build()
         headed = are_triples(first[0], reading.model_copy(update={"table": None}))
-        if not headed and _heads_pairs(first[0]):
+        ends = ends_of(first[0]) is not None and not ONLY_PAIRS & {*usual_names(first[0], {})}
+        if not headed and not ends and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
-        kind = reading.table or ("triples" if headed else kind_of_rows(first))
+        kind = reading.table or ("triples" if headed else "rows" if ends else kind_of_rows(first))
         if kind == "rows" or heads_graph(first[0]):
             graph = self._of_rows(path, reading)
-            unsure = reading.table is None and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
+            unsure = (
+                reading.table is None and not ends and len(first[0]) == 3 and not is_id_name(first[0][0], path.stem)
+            )
             notes = [f"{path}: {OTHERWISE} triples"] if unsure else []
             return replace(graph, notes=(*graph.notes, *notes))
         columns = GraphColumns()
@@ -102,14 +106,15 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
 
     def read_tables(self, path: Path, skipped: Skipped | None = None) -> dict[str, pa.Table]:
         """The table whose first row names the columns, unless that is data, too."""
-        expected = "commas" if suffix(path) == ".csv" else "tabs"
-        return {stem(path): _table(path, expected, skipped)}
+        return {stem(path): text_table(path, skipped)}
 
     def guessed(self, path: Path) -> tuple[str, ...]:
-        """That the encoding was, if so, and that there is no header."""
-        odd = data_in_header([row for _, row in islice(separated_rows(path, Skipped(path)), SAMPLE)])
-        told = f"{path}: the first row is no header, since it has {odd}, like those below: columns are numbered"
-        return (*encoding_notes(path), *([told] if odd else []))
+        """What was guessed of its encoding, its header, and what stands before that."""
+        return layout_notes(path)
+
+    def holds_graph(self, path: Path) -> bool:
+        """Whether it is a table: text files may be prose."""
+        return suffix(path) != ".txt" or holds_table(path)
 
     def write_graph(self, graph: Graph, path: Path) -> None:
         """Write the triples and, if there are any, the literals."""
@@ -207,7 +212,7 @@ def _rows_under(
             order = list(range(len(row) if required <= len(row) <= unnamed else required))
         if len(row) != len(order):
             separator = "commas" if suffix(path) == ".csv" else "tabs"
-            columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])}){rdf_hint(row[0])}"
+            columns = f"{len(order)} separated by {separator} ({', '.join(header[: len(order)])}){hint_of(row[0])}"
             raise InputError(f"{path}, line {number}: found {len(row)} columns, expected {columns}")
         cells = list(defaults)
         for place, cell in zip(order, row, strict=True):
@@ -245,55 +250,3 @@ def unquoted(cell: str) -> str:
     """
     is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
     return cell[1:-1].replace('""', '"') if is_quoted else cell
-
-
-def separated_rows(path: Path, skipped: Skipped | None = None) -> Iterator[tuple[int, Row]]:
-    """The numbered rows; if `skipped` is there to be told, without those that cannot be read."""
-    fault, unheard = (None, None) if skipped is None else (skipped.add, Skipped(path).add)
-    first = next(text_lines(path, unheard), "")
-    if said := STATED.match(first):
-        yield from quoted_rows(path, islice(text_lines(path, fault), 1, None), said[1], 1, skip=fault)
-    elif suffix(path) == ".csv" or (suffix(path) == ".txt" and "\t" not in first and "," in first):
-        yield from quoted_rows(path, text_lines(path, fault), separator_of(text_lines(path, unheard)), skip=fault)
-    else:
-        for number, line in enumerate(text_lines(path, fault), 1):
-            if text := line.rstrip("\r\n"):
-                yield number, text.split("\t")
-
-
-def _table(path: Path, separator: str, skipped: Skipped | None) -> pa.Table:
-    """The table whose first row names the columns; rows of other lengths are refused or skipped."""
-    rows = separated_rows(path, skipped)
-    first = list(islice(rows, SAMPLE))
-    header = first[0][1] if first else []
-    _check_header(path, first, separator)
-    headed = data_in_header([row for _, row in first]) is None
-    names = [headed * name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
-    rows = chain(first[headed:], rows)
-    parts: list[list[pa.Array]] = [[] for _ in names]
-    while block := list(islice(rows, CHUNK)):
-        for number, row in block:
-            if len(row) != len(names):
-                fault = f"found {len(row)} column{'s' * (len(row) != 1)}, expected {len(names)} as in the header"
-                if skipped is None:
-                    raise InputError(f"{path}, line {number}: {fault}; --lenient skips it")
-                skipped.add(fault, number)
-        kept = [row for _, row in block if len(row) == len(names)]
-        for place, part in enumerate(parts):
-            part.append(pa.array([row[place] for row in kept], pa.large_string()))
-    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
-
-
-def _check_header(path: Path, first: Sequence[tuple[int, Row]], separator: str) -> None:
-    """Refuse a file that is no table, or whose first row cannot be the header of the others."""
-    if not first:
-        raise InputError(f"{path} is empty; expected a header and rows below it")
-    header = first[0][1]
-    found = f"{path}: found {len(header)} column, expected several separated by {separator}"
-    if hint := rdf_hint(",".join(header)):
-        raise InputError(f"{path}: found no table, expected columns separated by {separator}{hint}")
-    if fault := header_fault(first):
-        raise InputError(f"{path}: {fault}")
-    if len(header) < 2:
-        other = next((name for mark, name in SEPARATORS.items() if mark in "".join(header)), None)
-        raise InputError(found + (f"; it looks separated by {other}: call it .csv" if other else ""))

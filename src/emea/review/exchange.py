@@ -18,10 +18,11 @@ from emea.formats._equality import stated_by_name
 from emea.formats._files import suffix
 from emea.formats._labels import one_line
 from emea.formats._pairs import DECISIONS, PAIR_NAMES
+from emea.formats._text_tables import separated_rows
 from emea.formats._triples import usual_names
 from emea.formats.excel import first_sheet
 from emea.formats.sssom import SSSOM
-from emea.formats.table import separated_rows, unquoted, write_columns
+from emea.formats.table import unquoted, write_columns
 from emea.review.decision import Decision, held_by_each
 from emea.review.decisions import Decisions
 from emea.runs.wording import counted

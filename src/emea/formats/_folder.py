@@ -17,9 +17,8 @@ from emea.errors import InputError
 from emea.formats._files import stem, suffix
 from emea.formats._keys import LISTED
 from emea.formats._lookup import every_format
-from emea.formats._text_tables import separated_rows, text_table
+from emea.formats._text_tables import SUFFIXES, separated_rows, text_table
 from emea.formats._wide import TableReader, rows_graph
-from emea.formats.table import Table
 
 DESCRIBING = (".json", ".xml")  # beside tables, such a file is about them
 OF_A_RUN = ("settings.toml", "alignment.tsv")
@@ -95,7 +94,7 @@ def _tables(files: Mapping[Path, TableReader]) -> Iterator[tuple[str, pa.Table]]
 
 def _headers(files: Mapping[Path, TableReader]) -> list[_Header]:
     """The headers among text tables, and whose they are: nodes-header.csv is that of nodes.csv and nodes-part1.csv."""
-    texts = [file for file, reader in files.items() if isinstance(reader, Table)]
+    texts = [file for file in files if suffix(file) in SUFFIXES]
     named = {file: HEADER.fullmatch(stem(file)) for file in texts}
     tables = {file: found[1] for file, found in named.items() if found and len([*islice(separated_rows(file), 2)]) == 1}
     found: dict[Path, list[Path]] = {file: [] for file in tables}

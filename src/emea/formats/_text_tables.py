@@ -31,6 +31,7 @@ Row = list[str]
 Numbered = tuple[int, Row]  # a row, and its line
 STATED = re.compile(r"sep=(.)\s*$")  # what Excel reads as the separator
 TABS = "\t"
+SUFFIXES = (".tsv", ".csv", ".txt")
 QUOTED = re.compile(r'"[^"\t]*"(\t"[^"\t]*")+\s*$')  # a header whose names are all quoted, as R writes it
 EDGE = ["source", "target"]  # what the columns of edges without a header are called
 

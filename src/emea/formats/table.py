@@ -26,7 +26,7 @@ from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_exclu
 from emea.formats._recognition import SAMPLE, kind_of_rows
 from emea.formats._references import ends_of
 from emea.formats._skipped import Skipped
-from emea.formats._text_tables import holds_table, layout_notes, rows_below, separated_rows, text_table
+from emea.formats._text_tables import SUFFIXES, holds_table, layout_notes, rows_below, separated_rows, text_table
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
     TRIPLE_HEADER,
@@ -61,9 +61,9 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         "TSV and CSV tables whose rows are entities, or head, relation, tail[, kind, datatype, language], "
         "or source, target[, weight, excluded]"
     )
-    suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt")
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     choices: ClassVar[tuple[str, ...]] = (*TableReader.choices, "lenient")
-    pair_suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".csv", ".txt", "")  # no suffix: as in benchmark folders
+    pair_suffixes: ClassVar[tuple[str, ...]] = (*SUFFIXES, "")  # no suffix: as in benchmark folders
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph in a table of head, relation and tail, where the column kind marks literals; or in one whose rows

@@ -97,9 +97,10 @@ def test_types_may_change_after_many_records(tmp_path: Path) -> None:
         ),
         (
             "a.json",
-            '{"a": [{"b": 1}], "c": [{"d": 1}]}',
-            r"found an object with the lists a, c, expected records: in an",
+            '{"a": [{"b": 1}], "c": [{"d": 1}, 7]}',
+            r"a\.json, c 2: found a number, expected a record in braces$",
         ),
+        ("a.json", "[[1, 2], [3, 4]]", r"record 1: found an array, expected a record in braces$"),
         ("a.json", '{"a": [1, 2]}', r"found an object, expected records: in an array"),
         ("a.json", '{"id": "a", "name": "b"}', r"found an object, expected records"),  # one record
         ("a.json", '{"a": "b", "c": 1, "d": 2, "e": 3, "f": 4}', r"found an object, expected records"),

@@ -17,16 +17,14 @@ from emea.errors import InputError
 from emea.formats._cells import DEEPEST
 from emea.formats._files import stem, suffix
 from emea.formats._json_graphs import JSONGraph, is_exported
+from emea.formats._json_records import Placed, kind_of, tables_in, unwrapped, without_actions
 from emea.formats._property_graph import refuse_choices
 from emea.formats._records import Records
 from emea.formats._text import text_lines, whole_text
 from emea.formats._wide import TableReader, rows_graph
 
-KINDS = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
-WHOLE = {".json", ".geojson"}  # suffixes of files that are one value
-KEYS = ("key", "_id", "@id", "key of the record")  # what these are called, unless a record has such a field
-FEWEST, PLAIN_VALUES = 5, (str, int | float)  # entries of a dictionary at least, which are all of one kind
-SHOWN = 60  # characters of the names of lists that a message shows
+WHOLE = (".json", ".geojson", ".srj")  # suffixes of files that are one value
+MARK = "$"  # begins the kind of a value, which MongoDB writes around it
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -34,7 +32,7 @@ class JSONLines(TableReader):
     """Nested records become columns such as address.city; a list is several values."""
 
     description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by keys (.json); GeoJSON"
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json", ".geojson")
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", *WHOLE)
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:
         """The graph of records as rows; or that of nodes and edges, if the file holds such."""
@@ -55,16 +53,29 @@ class JSONLines(TableReader):
         return self._tables(_found(path), path)
 
     def _tables(self, found: object, path: Path) -> dict[str, pa.Table]:
-        records = Records()
-        for place, record in found if isinstance(found, Iterator) else _numbered(found, path):
-            if not isinstance(record, dict):
-                found = KINDS.get(type(record), "a number")
-                raise InputError(f"{place}: found {found}, expected a record in braces")
-            try:
-                records.add(list(_values(record, "", 0)))
-            except ValueError as error:
-                raise InputError(f"{place}: {error}") from error
-        return {stem(path): records.table()}
+        if isinstance(found, Iterator):
+            return {stem(path): _table(found)}
+        tables = tables_in(found, path)
+        numbered = {
+            name or stem(path): (
+                (f"{path}, {name or 'record'} {number}", each) for number, each in enumerate(records, 1)
+            )
+            for name, records in tables.items()
+        }
+        return {name: _table(records) for name, records in numbered.items()}
+
+
+def _table(found: Iterable[Placed]) -> pa.Table:
+    """The table of records."""
+    records = Records()
+    for place, record in found:
+        if not isinstance(record, dict):
+            raise InputError(f"{place}: found {kind_of(record)}, expected a record in braces")
+        try:
+            records.add(list(_values(unwrapped(record), "", 0)))
+        except ValueError as error:
+            raise InputError(f"{place}: {error}") from error
+    return records.table()
 
 
 def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]]:
@@ -73,7 +84,8 @@ def _values(value: object, name: str, depth: int) -> Iterator[tuple[str, object]
         raise ValueError(f"found records nested more than {DEEPEST} levels deep, expected fewer")
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _values(inner, f"{name}.{key}" if name else key, depth + 1)
+            is_kind = name and len(value) == 1 and key.startswith(MARK)
+            yield from _values(inner, name if is_kind else f"{name}.{key}" if name else key, depth + 1)
     elif isinstance(value, list):
         for inner in value:
             yield from _values(inner, name, depth + 1)
@@ -94,14 +106,14 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 def _found(path: Path) -> object:
     """What a file holds as one value; of one with a record a line, the records and where they stand."""
     if suffix(path) not in WHOLE:
-        return _lines(path)
+        return without_actions(_lines(path))
     text = whole_text(path)  # often a single line, however long
     try:
         return _parsed(text, path, 1)
     except InputError:
         if not _begins_with_a_line(text):
             raise
-        return _lines(path)
+        return without_actions(_lines(path))
 
 
 def _begins_with_a_line(text: str) -> bool:
@@ -113,64 +125,12 @@ def _begins_with_a_line(text: str) -> bool:
         return False
 
 
-def _numbered(found: object, path: Path) -> Iterator[tuple[str, object]]:
-    """The records of an array, or of an object that holds them, and where they stand."""
-    if isinstance(found, dict):
-        found = _held(found, path)
-    if not isinstance(found, list):
-        kind = KINDS.get(type(found), "a number")
-        raise InputError(f"{path}: found {kind}, expected an array of records; one record a line is .jsonl")
-    for number, record in enumerate(found, 1):
-        yield f"{path}, record {number}", record
-
-
 def _exported(records: Iterable[tuple[str, object]]) -> Iterator[dict[str, Any]]:
     """The records of Neo4j, each a node or an edge."""
     for place, record in records:
         if not is_exported(record):
             raise InputError(f"{place}: found a record that is no node and no relationship, expected one of these")
         yield cast(dict[str, Any], record)
-
-
-def _held(found: dict[str, Any], path: Path) -> list[Any]:
-    """The records in an object: features of GeoJSON, all of its values, each with its key, or those of its only list of
-    records; and of a dictionary of texts or numbers, a record for each."""
-    if {"@context", "@graph"} & found.keys():
-        raise InputError(f"{path}: found JSON-LD, expected an array of records; name the file .jsonld")
-    if isinstance(bindings := _fields(found.get("results")).get("bindings"), list):  # of a SPARQL query
-        return [{name: _fields(each).get("value") for name, each in _fields(row).items()} for row in bindings]
-    if found.get("type") == "FeatureCollection" and isinstance(found.get("features"), list):
-        return [_feature(each) if _is_record(each) else each for each in found["features"]]
-    if len(found) >= FEWEST and any(all(isinstance(each, kind) for each in found.values()) for kind in PLAIN_VALUES):
-        return [{"key": key, "value": value} for key, value in found.items()]
-    records = [each for each in found.values() if isinstance(each, dict)]
-    if records and len(records) == len(found):
-        key = next((name for name in KEYS if not any(name in record for record in records)), KEYS[-1])
-        return [{**record, key: name} for name, record in zip(found, records, strict=True)]
-    lists = {name: each for name, each in found.items() if isinstance(each, list) and any(map(_is_record, each))}
-    if len(lists) != 1:
-        listed = f" with the lists {', '.join(lists)[:SHOWN]}" if lists else ""
-        raise InputError(
-            f"{path}: found an object{listed}, expected records: in an array, by their keys, or one a line (.jsonl)"
-        )
-    return next(iter(lists.values()))
-
-
-def _feature(feature: dict[str, Any]) -> dict[str, object]:
-    """The properties of a feature of GeoJSON, and its position if it is a point; outlines are left out."""
-    properties, geometry = _fields(feature.get("properties")), _fields(feature.get("geometry"))
-    place = geometry.get("coordinates") if geometry.get("type") == "Point" else None
-    point = dict(zip(("longitude", "latitude"), place, strict=False)) if isinstance(place, list) else {}
-    own = {"id": feature["id"]} if "id" in feature else {}
-    return {**own, **properties, **{name: each for name, each in point.items() if name not in properties}}
-
-
-def _fields(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _is_record(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _parsed(text: str, path: Path, first: int) -> object:

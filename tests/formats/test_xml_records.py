@@ -110,3 +110,29 @@ def test_text_that_was_encoded_twice_is_refused(tmp_path: Path) -> None:
     twice = CITIES.encode("utf-16-le").decode("latin-1")
     with pytest.raises(InputError, match=r"line 1: found zeros, expected text in utf-16$"):
         read_graph(written(tmp_path, twice, encoding="utf-16"))
+
+
+def test_attributes_that_recur_name_fields(tmp_path: Path) -> None:
+    field = '<datafield tag="{}" ind1="1"><subfield code="a">{}</subfield><subfield code="d">{}</subfield></datafield>'
+    records = [field.format(100, "Ann", 1950) + field.format(260, "Bern", 2001), field.format(100, "Bo", 1960) * 2]
+    text = "<collection>" + "".join(f"<record>{each}</record>" for each in records) + "</collection>"
+    found = {row[:3] for row in literal_names(read_graph(written(tmp_path, text)))}
+    assert {("1", "100.a", "Ann"), ("1", "260.a", "Bern"), ("2", "100.d", "1960"), ("1", "100.ind1", "1")} <= found
+
+
+def test_attributes_that_do_not_recur_or_stand_alone_are_values(tmp_path: Path) -> None:
+    rivers = ['<river name="Aare"/><river name="Sense"/>', '<river name="Aare"/><river name="Emme"/>']
+    text = "<cities>" + "".join(f"<city><id>{n}</id>{each}</city>" for n, each in enumerate(rivers)) + "</cities>"
+    assert ("0", "river.name", "Aare") in {row[:3] for row in literal_names(read_graph(written(tmp_path, text)))}
+    genres = [
+        f'<genre code="{n}"><label>g{n}</label></genre><genre code="x{n}"><label>h</label></genre>' for n in range(9)
+    ]
+    text = "<films>" + "".join(f"<film><id>{n}</id>{each}</film>" for n, each in enumerate(genres)) + "</films>"
+    assert ("3", "genre.code", "x3") in {row[:3] for row in literal_names(read_graph(written(tmp_path, text)))}
+
+
+def test_what_repeats_beside_the_records_hides_none(tmp_path: Path) -> None:
+    places = "".join(f'<Placemark id="p{n}"><name>N{n}</name></Placemark>' for n in range(3))
+    text = f'<kml><Document><Style id="s"><a b="c"/></Style><Style id="t"/><Folder>{places}</Folder></Document></kml>'
+    graph = read_graph(written(tmp_path, text, "places.kml"))
+    assert {"Placemark/p0", "Placemark/p1", "Placemark/p2", "Style/s"} <= {*graph.entities.to_pylist()}

@@ -26,6 +26,7 @@ from emea.formats._layout import (
 from emea.formats._recognition import SAMPLE
 from emea.formats._skipped import Skipped
 from emea.formats._text import encoding_notes, text_lines
+from emea.formats._variables import are_variables, terms_as_text
 
 Row = list[str]
 Numbered = tuple[int, Row]  # a row, and its line
@@ -110,7 +111,8 @@ def text_table(path: Path, skipped: Skipped | None = None, header: Row | None = 
         kept = [row for _, row in block if len(row) == len(names)]
         for place, part in enumerate(parts):
             part.append(pa.array([row[place] for row in kept], pa.large_string()))
-    return pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
+    table = pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
+    return terms_as_text(table) if are_variables(names) else table
 
 
 def check_header(path: Path, first: Sequence[Numbered]) -> None:

@@ -20,6 +20,7 @@ from emea.formats._recognition import LISTED, with_values
 
 TRIPLE_HEADER = ("head", "relation", "tail", "kind", "datatype", "language")
 TRIPLE_NAMES = {"subject": "head", "predicate": "relation", "object": "tail"}  # other names of columns
+SHORT = dict(zip(("s", "p", "o"), TRIPLE_NAMES, strict=True))  # where there are no others
 ENTITY, LITERAL = "entity", "literal"
 NO_NAME = rf"^$|{BREAK.pattern}"
 TRIPLE_DEFAULTS = ("", "", "", ENTITY, "", "")
@@ -29,6 +30,8 @@ def are_triples(columns: Iterable[str], reading: Reading) -> bool:
     """Whether the rows of a table are triples: as chosen, or if two of its columns are named like parts of one.
 
     >>> are_triples(["Subject", "predicate", "object"], Reading()), are_triples(["id", "kind", "language"], Reading())
+    (True, False)
+    >>> are_triples(["s", "p", "o"], Reading()), are_triples(["s", "p", "d"], Reading())
     (True, False)
     >>> are_triples(["head", "tail"], Reading())  # edges of one relation
     False
@@ -42,6 +45,7 @@ def are_triples(columns: Iterable[str], reading: Reading) -> bool:
 def usual_names(columns: Iterable[str], aliases: Mapping[str, str]) -> list[str]:
     """The names of columns in lower case, with the usual one in place of an alias, unless that is there itself."""
     found = [name.strip().lower() for name in columns]
+    found = [SHORT[name] for name in found] if aliases is TRIPLE_NAMES and {*found} == {*SHORT} else found
     there = {*found}
     return [name if aliases.get(name) in there else aliases.get(name, name) for name in found]
 

@@ -38,6 +38,7 @@ from emea.formats._triples import (
     row_blocks,
     usual_names,
 )
+from emea.formats._variables import are_variables
 from emea.formats._wide import TableReader, rows_graph
 from emea.formats._writing import Column, alignment_table, six_digits, write_lines, write_table
 
@@ -79,6 +80,8 @@ class Table(TableReader, GraphWriter, PairReader, PairWriter, AlignmentWriter):
         ends = ends_of(first[0]) is not None and not ONLY_PAIRS & {*usual_names(first[0], {})}
         if not headed and not ends and _heads_pairs(first[0]):
             raise InputError(f"{path} holds pairs; expected a graph (--seeds takes pairs)")
+        if reading.table is None and are_variables(first[0]):
+            return self._of_rows(path, reading)
         kind = reading.table or ("triples" if headed else "rows" if ends else kind_of_rows(first))
         if kind == "rows" or heads_graph(first[0]):
             graph = self._of_rows(path, reading)

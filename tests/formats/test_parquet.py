@@ -55,7 +55,7 @@ def test_pairs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"head": ["a"], "tail": ["b"]}, "found the columns head, tail, expected exactly one named relation"),
+        ({"head": ["a"], "relation": ["b"]}, "found the columns head, relation, expected exactly one named tail"),
         ({"head": ["a"], "relation": ["p"], "tail": [None]}, "row 1: found an empty cell, expected a tail"),
         ({"head": ["a", ""], "relation": ["p", "p"], "tail": ["b", "b"]}, "row 2: found the name ''"),
         ({"head": ["a"], "relation": ["p"], "tail": ["b"], "kind": ["thing"]}, "row 1: found the kind 'thing'"),
@@ -199,3 +199,25 @@ def test_too_little_memory_is_no_fault_of_a_file_that_may_need_it(
     monkeypatch.setattr("emea.formats.parquet._whole", refused)
     with pytest.raises(raised, match=said):
         Parquet().read_graph(tmp_path / "a.parquet")
+
+
+def test_lists_of_records_are_several_values(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "a",
+            "at": [{"town": "Bern", "since": [{"y": 1}, {"y": 2}]}, {"town": "Thun", "since": []}],
+            "m": [("k", 7)],
+        },
+        {"id": "b", "at": [], "m": []},
+        {"id": "c", "at": None, "m": None},
+    ]
+    inner = pa.list_(pa.struct([("y", pa.int64())]))
+    at = pa.list_(pa.struct([("town", pa.string()), ("since", inner)]))
+    schema = pa.schema([("id", pa.string()), ("at", at), ("m", pa.map_(pa.string(), pa.int64()))])
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet")
+    graph = Parquet().read_graph(tmp_path / "a.parquet")
+    assert graph.entities.to_pylist() == ["a", "b", "c"]
+    assert {row[:3] for row in literal_names(graph)} == {
+        *(("a", "at.town", "Bern"), ("a", "at.town", "Thun"), ("a", "at.since.y", "1"), ("a", "at.since.y", "2")),
+        *(("a", "m.key", "k"), ("a", "m.value", "7")),
+    }

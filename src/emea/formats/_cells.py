@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from emea.errors import InputError
 from emea.formats._columns import STRING
+from emea.formats._records import gathered
 from emea.formats._values import texts
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -35,12 +36,41 @@ class Cells:
 
 
 def flattened(table: pa.Table) -> pa.Table:
-    """The table with the fields of nested records as columns: address.city; categories as what they stand for."""
+    """The table with the fields of nested records as columns, address.city, also of those in lists, which are several
+    values; categories as what they stand for."""
     for _ in range(DEEPEST):
-        if not any(pa.types.is_struct(field.type) for field in table.schema):
+        if not any(_holds_records(field.type) for field in table.schema):
             return pa.table([_decoded(column) for column in table.columns], names=table.column_names)
-        table = table.flatten()
+        table = pa.table([_unlisted(column) for column in table.columns], names=table.column_names).flatten()
     raise InputError(f"found records nested more than {DEEPEST} levels deep, expected a table")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(matches(kind) for matches in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _holds_records(kind: pa.DataType) -> bool:
+    """Whether cells are records, or lists of them; pairs of key and value are such."""
+    while _is_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_struct(kind) or pa.types.is_map(kind))
+
+
+def _unlisted(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of lists of records as one of records whose fields are lists."""
+    kind = column.type
+    if pa.types.is_map(kind):
+        kind = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+        column = pa.chunked_array([part.cast(kind) for part in column.chunks], kind)
+    if not _holds_records(kind) or not _is_list(kind):
+        return column
+    values = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
+    held, row = pc.list_flatten(values), pc.list_parent_indices(values).to_numpy()
+    while _is_list(held.type):
+        held, row = pc.list_flatten(held), row[pc.list_parent_indices(held).to_numpy()]
+    fields = [gathered(pc.struct_field(held, place), row, len(values)) for place in range(held.type.num_fields)]
+    names = [held.type.field(place).name for place in range(held.type.num_fields)]
+    return pa.chunked_array([pa.StructArray.from_arrays([each.chunk(0) for each in fields], names)])
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -55,7 +85,7 @@ def cells(column: pa.ChunkedArray, place: str) -> Cells:
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], column.type)
     row = np.arange(rows)
     for _ in range(DEEPEST):
-        if not (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
+        if not _is_list(values.type):
             break
         row, values = row[pc.list_parent_indices(values).to_numpy()], pc.list_flatten(values)
     text, datatype = _text(values, place)

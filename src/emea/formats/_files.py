@@ -1,19 +1,18 @@
-"""Opens and writes files: gzip by suffix, UTF-8 with or without a byte order mark, written whole or not at all."""
+"""Opens and writes files: packed by suffix, UTF-8 with or without a byte order mark, written whole or not at all."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from emea.errors import InputError
+from emea.formats._packing import TORN, is_packed, packing, unpacked_name
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -27,19 +26,18 @@ LONGEST_FIELD = 1 << 28  # characters in a quoted field
 LONGEST_LINE = 1 << 28  # bytes
 REASON = 300  # characters kept of another library's error message
 BREAK = re.compile(r"[\t\r\n]")  # not allowed in names, nor anywhere in TSV
-TORN = (EOFError, zlib.error, gzip.BadGzipFile)  # a compressed file that breaks off, or is damaged
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # of columns in CSV, the most usual first
 DOUBLE_SUFFIXES = (".sssom.tsv",)
 IN_PARTS = Path("parts.parquet")  # stands for a folder of them
 
 
 def suffix(path: Path) -> str:
-    """The suffix that names the format: lower case, with the dot, without .gz.
+    """The suffix that names the format: lower case, with the dot, without that of compression.
 
     >>> suffix(Path("countries.TTL.gz")), suffix(Path("links.sssom.tsv"))
     ('.ttl', '.sssom.tsv')
     """
-    name = path.name.lower().removesuffix(".gz")
+    name = unpacked_name(path).lower()
     return next((ending for ending in DOUBLE_SUFFIXES if name.endswith(ending)), Path(name).suffix)
 
 
@@ -49,7 +47,7 @@ def stem(path: Path) -> str:
     >>> stem(Path("nodes.Person.CSV.gz")), stem(Path("links"))
     ('nodes.Person', 'links')
     """
-    name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
+    name = unpacked_name(path)
     return name[: len(name) - len(suffix(path))]
 
 
@@ -112,11 +110,11 @@ def read_by(reader: object, place: object) -> Iterator[None]:
 
 
 class _Unpacked(io.RawIOBase):
-    """The decompressed bytes of a gzip file; an error if they expand too far. Where it is damaged, it ends, if `torn`
+    """The decompressed bytes of a file; an error if they expand too far. Where it is damaged, it ends, if `torn`
     is there to be told."""
 
     def __init__(self, path: Path, packed: BinaryIO, torn: Callable[[str], object] | None) -> None:
-        self._path, self._packed, self._file = path, packed, gzip.GzipFile(fileobj=packed)
+        self._path, self._packed, self._file = path, packed, packing(path, packed, "rb")
         self._expanded, self._ended, self._torn = 0, False, torn
 
     def readable(self) -> bool:
@@ -150,7 +148,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def open_bytes(path: Path, torn: Callable[[str], object] | None = None) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, decompressed if it ends in .gz and without a byte order mark. If `torn` is given, a
+    """The bytes of a file, decompressed if its name says so and without a byte order mark. If `torn` is given, a
     compressed file that breaks off is read as far as it goes, and the reason told."""
     try:
         if not path.exists():
@@ -158,14 +156,14 @@ def open_bytes(path: Path, torn: Callable[[str], object] | None = None) -> Itera
         if path.is_dir():
             raise InputError(f"{path} is a folder; expected a file")
         with ExitStack() as stack:
-            packed = path.suffix.lower() == ".gz"
+            packed = is_packed(path)
             raw = stack.enter_context(path.open("rb", buffering=BUFFER if packed else 0))
             unpacked: io.RawIOBase = _Unpacked(path, raw, torn) if packed else cast(io.RawIOBase, raw)
             file = cast(io.BufferedReader, io.BufferedReader(unpacked, BUFFER))  # drops typeshed's type argument
             if file.peek(3).startswith(BYTE_ORDER_MARK):
                 file.read(3)
             yield file
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, *TORN) as error:
         raise InputError(f"{path} cannot be read: {one_line(str(error))}") from error
 
 
@@ -272,16 +270,15 @@ def _quoting_fault(error: csv.Error) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears at its path only when complete; compressed if it ends in .gz, always to the same bytes."""
+    """A file that appears at its path only when complete; compressed if its name says so."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if not path.parent.is_dir():
             raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist")
         with ExitStack() as stack:
             file: BinaryIO = stack.enter_context(part.open("wb"))
-            if path.suffix.lower() == ".gz":
-                packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-                file = cast(BinaryIO, stack.enter_context(packed))
+            if is_packed(path):
+                file = cast(BinaryIO, stack.enter_context(packing(path, file, "wb")))
             yield file
         part.replace(path)
     except OSError as error:

@@ -13,6 +13,7 @@ from emea import plugins
 from emea.contracts import Format, GraphReader, GraphServer, GraphWriter, PairReader, PairWriter
 from emea.errors import EmeaError, InputError, InputWarning, PluginError
 from emea.formats._files import is_file, read_by, suffix
+from emea.formats._packing import PACKED
 
 FormatT = TypeVar("FormatT", bound=Format)
 GraphFormat = TypeVar("GraphFormat", GraphReader, GraphWriter)
@@ -22,6 +23,33 @@ KEYS: dict[type[Format], str] = {
     GraphServer: "schemes",
     PairReader: "pair_suffixes",
     PairWriter: "pair_suffixes",
+}
+HINTS = {  # what to do with files that no format reads
+    (".zip", ".7z", ".rar", ".tar", ".tgz", ".zst"): "unpack it first; a folder of tables is read as one graph",
+    (".xls", ".ods", ".xlsb", ".numbers"): "save it as .xlsx or .csv",
+    (
+        ".mdb",
+        ".accdb",
+        ".dbf",
+        ".sql",
+        ".sas7bdat",
+        ".dta",
+        ".sav",
+        ".rds",
+    ): "export its tables as CSV, into one folder",
+    (
+        ".vcf",
+        ".bib",
+        ".ris",
+        ".yaml",
+        ".yml",
+        ".mrc",
+        ".html",
+        ".htm",
+        ".shp",
+    ): "export or convert it to CSV, JSON or XML",
+    (".hdt", ".hext", ".rj", ".trix"): "convert it to N-Triples",
+    (".edgelist", ".edges", ".dat", ".data", ".tab", ".psv"): "if it is a table, call it .txt or .csv",
 }
 PairFormat = TypeVar("PairFormat", PairReader, PairWriter)
 
@@ -99,8 +127,9 @@ def pair_format(path: Path, contract: type[PairFormat]) -> PairFormat:
 def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[str]) -> FormatT:
     if found is None:
         listed = ", ".join(sorted({ending or "no suffix" for ending in known}))
-        expected = f"expected one for {what}: {listed} (also with .gz)"
-        raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}")
+        expected = f"expected one for {what}: {listed} (also with {', '.join(PACKED)})"
+        hint = next((f"; {hint}" for endings, hint in HINTS.items() if suffix(path) in endings), "")
+        raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}{hint}")
     return found
 
 

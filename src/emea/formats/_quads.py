@@ -18,6 +18,7 @@ from emea.errors import InputError
 from emea.formats._files import BUFFER, one_line, open_bytes, suffix
 from emea.formats._horned import FUNCTIONAL, MANCHESTER, XML, OntologySyntax, as_rdf_xml
 from emea.formats._json_ld import json_ld_document, mapped
+from emea.formats._packing import unpacked_name
 from emea.formats._validity import UnreadableError, refuse, valid
 from emea.formats._xml import SafeXML, open_xml
 
@@ -86,8 +87,7 @@ def own_iri(path: Path) -> str:
     >>> own_iri(Path("some/folder/graph 1.ttl.gz"))
     'file:///graph%201.ttl'
     """
-    name = path.name
-    return RELATIVE + quote(name[:-3] if name.lower().endswith(".gz") else name)
+    return RELATIVE + quote(unpacked_name(path))
 
 
 @contextmanager

@@ -42,6 +42,8 @@ def kind_of_rows(rows: Sequence[Sequence[str]]) -> Kind:
         return "triples" if marked else "rows"
     if all(re.match(IRI, cell) for row in rows for cell in row[:2]):
         return "triples"
+    if sum(not (row[0].strip() and row[1].strip()) for row in others if len(row) > 1) > 1:
+        return "rows"  # no triple lacks a name
     heads, relations = ([row[column] for row in others if len(row) > column] for column in (0, 1))
     if header[1] in relations or header[0] in heads or not others:
         return "triples"

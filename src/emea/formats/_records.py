@@ -27,6 +27,18 @@ class Records:
         return pa.table({name: each.build(self._count) for name, each in self._columns.items()})
 
 
+def gathered(values: pa.Array, rows: np.ndarray, count: int) -> pa.ChunkedArray:
+    """Values as a column of so many rows, each in the row that it belongs to, in ascending order: of single values, or
+    of lists if a row has several."""
+    sizes = np.bincount(rows, minlength=count)
+    if sizes.max(initial=0) > 1:
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(offsets), values)])
+    place = np.zeros(count, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return pa.chunked_array([values.take(pa.array(place, mask=sizes == 0))])
+
+
 class _Column:
     """The values of a field, and the records they belong to."""
 
@@ -45,14 +57,7 @@ class _Column:
     def build(self, count: int) -> pa.ChunkedArray:
         """The column for this many records: of single values, or of lists if a record has several."""
         self._pack()
-        values, rows = united(self._parts).combine_chunks(), np.array(self._rows)
-        sizes = np.bincount(rows, minlength=count)
-        if sizes.max() > 1:
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
-            return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(offsets), values)])
-        place = np.zeros(count, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        return pa.chunked_array([values.take(pa.array(place, mask=sizes == 0))])
+        return gathered(united(self._parts).combine_chunks(), np.array(self._rows), count)
 
     def _pack(self) -> None:
         self._parts.append(typed(self._values))

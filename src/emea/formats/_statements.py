@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, parse
@@ -107,13 +108,25 @@ def graph_of(quads: Iterator[Quad], path: Path) -> Graph:
 
 
 def _built(columns: GraphColumns, path: Path) -> Graph:
-    graph = columns.build(rename=_stable_names)
+    graph = _with_blank_note(columns.build(rename=_stable_names), path)
     names = (graph.entities, graph.relations, graph.attributes)
     relative = sum(pc.sum(pc.starts_with(each, RELATIVE)).as_py() or 0 for each in names)
     if not relative:
         return graph
     what = "name begins" if relative == 1 else "names begin"
     note = f"{path}: {relative:,} {what} with {RELATIVE}, the base of relative IRIs in files that state none"
+    return replace(graph, notes=(*graph.notes, note))
+
+
+def _with_blank_note(graph: Graph, path: Path) -> Graph:
+    """The graph, and a note if none of the things it describes has a name."""
+    described = np.unique(np.concatenate([graph.triples.numpy()[:, 0], graph.literals["entity"].to_numpy()]))
+    if not len(described) or not pc.all(pc.starts_with(graph.entities.take(described), "_:")).as_py():
+        return graph
+    note = (
+        f"{path}: all {len(described):,} things described are blank nodes, which are linked only with "
+        "--set evidence.anonymous=true; expected IRIs (in JSON-LD, an @id each)"
+    )
     return replace(graph, notes=(*graph.notes, note))
 
 

@@ -34,6 +34,7 @@ STATED = re.compile(r"sep=(.)\s*$")  # what Excel reads as the separator
 TABS = "\t"
 SUFFIXES = (".tsv", ".csv", ".txt")
 QUOTED = re.compile(r'"[^"\t]*"(\t"[^"\t]*")+\s*$')  # a header whose names are all quoted, as R writes it
+NULL = "\\N"  # an empty cell in files of MySQL and PostgreSQL
 EDGE = ["source", "target"]  # what the columns of edges without a header are called
 
 
@@ -110,7 +111,7 @@ def text_table(path: Path, skipped: Skipped | None = None, header: Row | None = 
                 skipped.add(fault, number)
         kept = [row for _, row in block if len(row) == len(names)]
         for place, part in enumerate(parts):
-            part.append(pa.array([row[place] for row in kept], pa.large_string()))
+            part.append(pa.array(["" if row[place] == NULL else row[place] for row in kept], pa.large_string()))
     table = pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
     return terms_as_text(table) if are_variables(names) else table
 

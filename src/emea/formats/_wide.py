@@ -19,6 +19,7 @@ from emea.data import LITERAL_SCHEMA, Graph
 from emea.errors import InputError, InputWarning, SettingsError
 from emea.formats._cells import XSD, cells, flattened, holds_bytes
 from emea.formats._columns import assemble, release, unique_ends
+from emea.formats._continued import with_continued
 from emea.formats._files import BREAK, stem
 from emea.formats._graph_tables import graph_of_tables
 from emea.formats._keys import (
@@ -77,6 +78,9 @@ def rows_graph(
         return graph
     notes: list[str] = []
     flat = {name: flattened(table) for name, table in tables.items()}
+    for name in () if declared.keys else flat:
+        flat[name], said = with_continued(flat[name])
+        notes += [f"{place}{f', table {name}' * (len(flat) > 1)}: {said}"] if said else []
     usual = reading.model_copy(update={"id_column": None})
     lacking = tables_without(flat, reading.id_column, place, notes)
     of_each: dict[str, list[str]] = {name: [] for name in flat}

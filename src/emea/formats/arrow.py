@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from emea.errors import InputError
 from emea.formats._files import EXPANDED_TIMES, expands_too_far, one_line, open_bytes, stem
+from emea.formats._packing import is_packed
 from emea.formats._wide import TableReader
 
 MAGIC = b"ARROW1"  # at the beginning of a file, not of a stream
@@ -35,7 +36,7 @@ def _opened(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     with open_bytes(path) as raw:
         try:
             is_file = raw.peek(len(MAGIC)).startswith(MAGIC)
-            packed = path.suffix.lower() == ".gz"
+            packed = is_packed(path)
             source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
             with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as reader:
                 batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)

@@ -18,7 +18,16 @@ from emea.contracts import PLAIN, AlignmentWriter, GraphWriter, PairReader, Pair
 from emea.data import Alignment, Graph, Task
 from emea.errors import InputError
 from emea.formats._columns import GraphColumns
-from emea.formats._files import EXPANDED_TIMES, expands_too_far, is_folder, one_line, open_bytes, stem, writing
+from emea.formats._files import (
+    EXPANDED_TIMES,
+    expands_too_far,
+    is_folder,
+    one_line,
+    open_bytes,
+    stem,
+    writing,
+)
+from emea.formats._packing import is_packed
 from emea.formats._pairs import DECISION, PAIR_NAMES, PairColumns, checked_weight, needed_columns
 from emea.formats._triples import (
     TRIPLE_DEFAULTS,
@@ -135,7 +144,7 @@ def _open(path: Path) -> Iterator[_File]:
                 yield parts
                 return
             raw = stack.enter_context(open_bytes(path))
-            packed = path.suffix.lower() == ".gz"
+            packed = is_packed(path)
             source = pa.BufferReader(raw.read()) if packed else pa.PythonFile(raw, "r")
             size = source.size()
             with pq.ParquetFile(source, pre_buffer=False) as file:

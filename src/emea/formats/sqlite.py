@@ -14,17 +14,19 @@ from emea.errors import InputError
 from emea.formats._columns import CHUNK
 from emea.formats._files import one_line, open_bytes
 from emea.formats._keys import Declared
+from emea.formats._packing import is_packed
 from emea.formats._values import typed_table
 from emea.formats._wide import TableReader
 
+KEPT = ("sqlite_", "gpkg_", "rtree_")  # how the names of tables begin that are about others
 UNREADABLE = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
 
 
 class SQLite(TableReader):
     """Tables, but neither views nor the tables that SQLite or its extensions keep for themselves."""
 
-    description: ClassVar[str] = "SQLite databases (.sqlite, .sqlite3, .db)"
-    suffixes: ClassVar[tuple[str, ...]] = (".sqlite", ".sqlite3", ".db")
+    description: ClassVar[str] = "SQLite databases (.sqlite, .sqlite3, .db), GeoPackage (.gpkg)"
+    suffixes: ClassVar[tuple[str, ...]] = (".sqlite", ".sqlite3", ".db", ".gpkg")
 
     def read_tables(self, path: Path) -> dict[str, pa.Table]:
         """The tables that have rows."""
@@ -53,7 +55,7 @@ class SQLite(TableReader):
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """The database, only to be read; a .gz file is decompressed in memory."""
     with open_bytes(path) as file:  # which refuses what is no file
-        packed = file.read() if path.suffix.lower() == ".gz" else None
+        packed = file.read() if is_packed(path) else None
     try:
         address = ":memory:" if packed is not None else f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True)) as database:
@@ -76,7 +78,7 @@ def _names(database: sqlite3.Connection) -> list[str]:
     return [
         name
         for name, _ in rows
-        if not name.lower().startswith("sqlite_")
+        if not name.lower().startswith(KEPT)
         and name not in virtual
         and not any(name.startswith(f"{each}_") for each in virtual)
     ]

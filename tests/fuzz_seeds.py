@@ -205,17 +205,52 @@ EXPORTED = b"""{"type": "node", "id": "0", "labels": ["Town"], "properties": {"n
 """
 
 
+ANSWER = """{"head": {"vars": ["a", "aLabel"]}, "results": {"bindings": [
+{"a": {"type": "uri", "value": "e:b"}, "aLabel": {"type": "literal", "xml:lang": "de", "value": "Bern"}},
+{"a": {"type": "bnode", "value": "t"}}]}}"""
+ANSWER_XML = """<?xml version="1.0"?><sparql xmlns="http://www.w3.org/2005/sparql-results#"><head/><results><result>
+<binding name="a"><uri>e:b</uri></binding><binding name="l"><literal>Bern</literal></binding></result><result>
+<binding name="a"><bnode>t</bnode></binding></result></results></sparql>"""
+ANSWER_TSV = """?s\t?p\t?o\n<e:b>\t<e:name>\t"Bern \\"BE\\""@de\n<e:b>\t<e:size>\t7\n<e:t>\t<e:in>\t<e:b>\n"""
+KML = """<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document><Style id="s"/><Folder>
+<Placemark id="a"><name>Bern</name><ExtendedData><Data name="x"><value>1</value></Data>
+<Data name="y"><value>2</value></Data></ExtendedData></Placemark>
+<Placemark id="b"><name>Thun</name><ExtendedData><Data name="x"><value>3</value></Data>
+<Data name="y"><value>4</value></Data></ExtendedData></Placemark></Folder></Document></kml>"""
+TABLES = {  # in a folder
+    "tables/people-header.csv": "id:ID,name,:LABEL\n",
+    "tables/people-part1.csv": "a,Anna,Person\nb,Bo,Person\n",
+    "tables/knows-header.csv": ":START_ID,:END_ID\n",
+    "tables/knows.csv": "a,b\nb,a\n",
+    "tables/README.txt": "All people, as of 2020.\n",
+}
+WRAPPED = {  # tables and records with what programs put around them
+    "title.csv": "Export 2024;;;\n;;;\nid;name;town;tag\n1;Anna;Bern;x\n;;;y\n2;Bo;Thun;z\n;;;x\n",
+    "r.txt": '"x" "y"\n"1" 2 "a b"\n"2" 3 "c"\n',
+    "edges.tsv": "1\t2\n2\t3\n3\t1\n1\t3\n",
+    "from.csv": "from,to,label\na,b,x\nb,c,y\nc,a,x\n",
+    "answer.tsv": ANSWER_TSV,
+    "api.json": """{"data": [{"type": "a", "id": "1", "attributes": {"n": "x"},
+"relationships": {"to": {"data": [{"type": "b", "id": "7"}]}}}],
+"included": [{"type": "b", "id": "7", "attributes": {}}]}""",
+    "rows.json": '{"values": [["id", "name"], ["1", "a"], ["2"]], "more": {"docs": [{"_id": {"$oid": "7"}}]}}',
+    "columns.json": '{"id": {"0": "a", "1": "b"}, "name": {"0": "x", "1": null}}',
+    "bulk.ndjson": '{"index": {"_id": "1"}}\n{"n": "x"}\n{"delete": {"_id": "2"}}\n{"create": {}}\n{"n": "y"}\n',
+}
+
+
 def read_only(suffix: str) -> bytes:
     """A file of a format that nothing here writes."""
     texts = {".obo": OBO, ".ofn": FUNCTIONAL, ".owx": OWL_XML, ".omn": MANCHESTER}
     texts |= {".jsonl": RECORDS, ".ndjson": RECORDS, ".json": f"[{','.join(RECORDS.splitlines())}]"}
     features = ",".join(f'{{"properties": {each}, "geometry": {POINT}}}' for each in RECORDS.splitlines())
     texts |= {".xml": XML_RECORDS, ".graphml": GRAPHML, ".gexf": GEXF}
+    texts |= {".srj": ANSWER, ".srx": ANSWER_XML, ".kml": KML}
     texts[".geojson"] = f'{{"type": "FeatureCollection", "features": [{features}]}}'
     if suffix in texts:
         return texts[suffix].encode()
     return {
-        **dict.fromkeys((".sqlite", ".sqlite3", ".db"), _database),
+        **dict.fromkeys((".sqlite", ".sqlite3", ".db", ".gpkg"), _database),
         ".xlsx": _workbook,
         ".arrow": lambda: _arrow(stream=True),
         **dict.fromkeys((".feather", ".ipc"), _arrow),

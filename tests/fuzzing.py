@@ -27,6 +27,8 @@ from fuzz_seeds import (
     RDF,
     RDF_XML,
     SETTINGS,
+    TABLES,
+    WRAPPED,
     read_only,
     workbook_of,
 )
@@ -133,7 +135,7 @@ def _graphs() -> list[Subject]:
     files["node.ttl"] = b"@prefix : <http://example.org/> .\n:a :p [ :q ( 1 2.0 true ) ] , '''x\ny'''@en-GB .\n"
     files["latin.rdf"] = RDF_XML.replace("UTF-8", "windows-1252").encode("cp1252")
     files["wide.owl"] = RDF_XML.replace("UTF-8", "UTF-16").encode("utf-16")
-    files |= {name: text.encode() for name, text in RDF.items()}
+    files |= {name: text.encode() for name, text in (RDF | WRAPPED).items()}
     found = [Subject(f"graph {name}", {name: files[name]}, _graph_reader(name)) for name in sorted(files)]
     for name, text in (RDF | FAULTY).items():
         lenient = _graph_reader(name, Reading(lenient=True))
@@ -158,6 +160,7 @@ def _pairs() -> list[Subject]:
 def _folders() -> list[Subject]:
     return [
         Subject("OpenEA", _encoded(OPENEA), lambda folder: read_task(folder, Choice(fold=1))),
+        Subject("tables", _encoded(TABLES), lambda folder: read_graph(folder / "tables")),
         Subject("id files", _encoded(IDS), lambda folder: read_task(folder, Choice())),
         Subject("id files, ratio", _encoded(IDS), lambda folder: read_task(folder, Choice(ratio=0.5))),
     ]

@@ -16,10 +16,10 @@ def with_continued(table: pa.Table) -> tuple[pa.Table, str]:
     cell in the first column continue the one above if at least one more column is filled in the first row of each
     record, and empty in all others: an id alone may be missing."""
     flat = table.num_rows > FEWEST and not any(pa.types.is_nested(field.type) for field in table.schema)
-    filled = [_filled(column) for column in table.columns] if flat else []
-    if not filled or filled[0].all() or not filled[0][0]:
+    starts = _filled(table.column(0)) if flat and table.num_columns else np.ones(1, dtype=bool)
+    if starts.all() or not starts[0]:
         return table, ""
-    starts = filled[0]
+    filled = [_filled(column) for column in table.columns]
     record = np.cumsum(starts) - 1
     ids = table.column(0).filter(pa.array(starts))
     alone = any(bool(each[starts].all()) and not each[~starts].any() for each in filled[1:])

@@ -128,8 +128,9 @@ def _known_suffix(found: FormatT | None, path: Path, what: str, known: Iterable[
     if found is None:
         listed = ", ".join(sorted({ending or "no suffix" for ending in known}))
         expected = f"expected one for {what}: {listed} (also with {', '.join(PACKED)})"
-        hint = next((f"; {hint}" for endings, hint in HINTS.items() if suffix(path) in endings), "")
-        raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}{hint}")
+        hint = next((hint for endings, hint in HINTS.items() if suffix(path) in endings), None)
+        expected = expected if hint is None else f"expected a file that 'emea formats' lists; {hint}"
+        raise InputError(f"{path}: found the suffix '{suffix(path)}', {expected}")
     return found
 
 

@@ -120,11 +120,15 @@ def _built(columns: GraphColumns, path: Path) -> Graph:
 
 def _with_blank_note(graph: Graph, path: Path) -> Graph:
     """The graph, and a note if none of the things it describes has a name."""
-    described = np.unique(np.concatenate([graph.triples.numpy()[:, 0], graph.literals["entity"].to_numpy()]))
-    if not len(described) or not pc.all(pc.starts_with(graph.entities.take(described), "_:")).as_py():
+    blank = pc.starts_with(graph.entities, "_:").to_numpy(zero_copy_only=False)
+    if not blank.any():
+        return graph
+    described = np.zeros(len(blank), dtype=bool)
+    described[graph.triples.numpy()[:, 0]] = described[graph.literals["entity"].to_numpy()] = True
+    if (described & ~blank).any():
         return graph
     note = (
-        f"{path}: all {len(described):,} things described are blank nodes, which are linked only with "
+        f"{path}: all {described.sum():,} things described are blank nodes, which are linked only with "
         "--set evidence.anonymous=true; expected IRIs (in JSON-LD, an @id each)"
     )
     return replace(graph, notes=(*graph.notes, note))

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from emea.errors import InputError
 from emea.formats._columns import CHUNK
@@ -111,9 +112,14 @@ def text_table(path: Path, skipped: Skipped | None = None, header: Row | None = 
                 skipped.add(fault, number)
         kept = [row for _, row in block if len(row) == len(names)]
         for place, part in enumerate(parts):
-            part.append(pa.array(["" if row[place] == NULL else row[place] for row in kept], pa.large_string()))
+            part.append(_without_null(pa.array([row[place] for row in kept], pa.large_string())))
     table = pa.table([pa.chunked_array(part, pa.large_string()) for part in parts], names=names)
     return terms_as_text(table) if are_variables(names) else table
+
+
+def _without_null(cells: pa.Array) -> pa.Array:
+    absent = pc.equal(cells, NULL)
+    return pc.if_else(absent, pa.scalar("", cells.type), cells) if pc.any(absent).as_py() else cells
 
 
 def check_header(path: Path, first: Sequence[Numbered]) -> None:

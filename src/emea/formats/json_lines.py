@@ -31,7 +31,9 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class JSONLines(TableReader):
     """Nested records become columns such as address.city; a list is several values."""
 
-    description: ClassVar[str] = "JSON records, one a line (.jsonl, .ndjson), in an array or by keys (.json); GeoJSON"
+    description: ClassVar[str] = (
+        "JSON records, one a line (.jsonl, .ndjson), in an array or by keys (.json); GeoJSON; results of SPARQL (.srj)"
+    )
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", *WHOLE)
 
     def read_graph(self, path: Path, reading: Reading = PLAIN) -> Graph:

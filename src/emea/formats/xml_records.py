@@ -29,7 +29,9 @@ RECURRING = 0.5  # share of the records that have such a value, on average
 class XMLRecords(TableReader):
     """Nested elements become columns such as address.city; a repeated one is several values."""
 
-    description: ClassVar[str] = "XML records (.xml): elements of one name below the first, or below one of its parts"
+    description: ClassVar[str] = (
+        "XML records (.xml, .kml): elements of one name below the first or a part of it; results of SPARQL (.srx)"
+    )
     suffixes: ClassVar[tuple[str, ...]] = (".xml", ".srx", ".kml")
 
     def holds_graph(self, path: Path) -> bool:

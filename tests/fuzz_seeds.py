@@ -226,7 +226,7 @@ TABLES = {  # in a folder
 }
 WRAPPED = {  # tables and records with what programs put around them
     "title.csv": "Export 2024;;;\n;;;\nid;name;town;tag\n1;Anna;Bern;x\n;;;y\n2;Bo;Thun;z\n;;;x\n",
-    "r.txt": '"x" "y"\n"1" 2 "a b"\n"2" 3 "c"\n',
+    "r.txt": '"x" "y" "z"\n"1" 2 "a b" 3\n"2" 3 "c" 4\n',
     "edges.tsv": "1\t2\n2\t3\n3\t1\n1\t3\n",
     "from.csv": "from,to,label\na,b,x\nb,c,y\nc,a,x\n",
     "answer.tsv": ANSWER_TSV,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -22,10 +22,11 @@ LEVELS = np.array(
 )  # similarities from which a pair has level 0, 1, …
 UNKNOWN = -1  # the level of a pair of which one has no value
 MOST_VALUES = 16  # of an entity in a field that are compared with those of another
-AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to
-    (0.85, 0.0),
-    (CONTAINED, 0.5),  # for attributes without any like them; also days of one month, which tell entities apart
-    (LEVELS[-1], 0.0),  # if there are no others: links whose names are a little alike are judged by these
+AGREE = (  # similarity of values that count as agreeing when attributes are matched, and how often they have to;
+    (0.85, 0.0, False),  # and whether it is enough that the words of one are among those of the other
+    (CONTAINED, 0.5, False),  # for attributes without any like them; also days of one month, which tell entities apart
+    (0.85, 0.5, True),  # an address has the street of the other graph inside
+    (LEVELS[-1], 0.0, False),  # if there are no others: links whose names are a little alike are judged by these
 )
 FIRST_VALUES = 6  # of an entity under an attribute that are compared when attributes are matched
 LEAST_AGREEING = 3  # links that agree in two attributes, for these to correspond
@@ -43,6 +44,7 @@ class Fields:
     target: np.ndarray  # [attributes]
     main: np.ndarray  # [fields, 2] the attributes that correspond best
     texts: np.ndarray  # [fields] bool: long values, which everybody writes differently
+    inside: np.ndarray  # [fields] bool: those of one graph stand inside longer ones of the other
 
     def __len__(self) -> int:
         return len(self.main)
@@ -51,10 +53,14 @@ class Fields:
         """Whether they are the same."""
         return all(map(np.array_equal, vars(self).values(), vars(other).values()))
 
+    def swap(self) -> Fields:
+        """The same from the target to the source."""
+        return replace(self, source=self.target, target=self.source, main=self.main[:, ::-1])
+
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]
-        return Fields(own, own, self.main[:, [side, side]], self.texts)
+        return Fields(own, own, self.main[:, [side, side]], self.texts, np.zeros_like(self.inside))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +90,20 @@ class Comparison:
         self.sides = (first, second)
         self.similar = Similarity(first.values.forms, second.values.forms)
         self.width = max(1, len(second.values.forms))
-        self.known = np.empty(0, dtype=np.int64), np.empty(0)  # pairs of forms by key, and their similarity
+        self.known = [(np.empty(0, dtype=np.int64), np.empty(0))] * 2  # pairs of forms by key, and their similarity
 
-    def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Of pairs of forms, each computed once."""
+    def similarity(self, one: np.ndarray, other: np.ndarray, *, inside: bool = False) -> np.ndarray:
+        """Of pairs of forms, each computed once; also if one only has to be inside the other."""
         key, index = np.unique(one * self.width + other, return_inverse=True)
-        new = key[~among(key, self.known[0])]
+        keys, known = self.known[inside]
+        new = key[~among(key, keys)]
         if len(new):
-            found = self.similar(np.stack([new // self.width, new % self.width], 1))
-            keys = np.concatenate([self.known[0], new])
+            pairs = np.stack([new // self.width, new % self.width], 1)
+            found = self.similar.inside(pairs, self.similarity(*pairs.T)) if inside else self.similar(pairs)
+            keys = np.concatenate([keys, new])
             order = np.argsort(keys, kind="stable")  # which merges what is sorted
-            self.known = keys[order], np.concatenate([self.known[1], found])[order]
-        similarity: np.ndarray = self.known[1][np.searchsorted(self.known[0], key)][index.ravel()]
+            keys, known = self.known[inside] = keys[order], np.concatenate([known, found])[order]
+        similarity: np.ndarray = known[np.searchsorted(keys, key)][index.ravel()]
         return similarity
 
     def fields(self, links: np.ndarray, draw: np.random.Generator) -> Fields:
@@ -106,8 +114,8 @@ class Comparison:
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
         shuffled = shuffled[shuffled[:, 1] != links[:, 1]]  # of few links, some stay in place
         told, by_chance = (self._agreement(pairs) for pairs in (links, shuffled))
-        gain, corresponding = np.zeros(told.both.shape), np.zeros(told.both.shape, dtype=bool)
-        for agree, chance, (alike, least) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):
+        gain, (corresponding, holding) = np.zeros(told.both.shape), np.zeros((2, *told.both.shape), dtype=bool)
+        for agree, chance, (alike, least, inside) in zip(told.agreeing, by_chance.agreeing, AGREE, strict=True):
             free = ~np.logical_or.outer(corresponding.any(1), corresponding.any(0))
             if alike < CONTAINED and corresponding.any():
                 break
@@ -118,13 +126,14 @@ class Comparison:
             best = [(own > 0) & (own >= own.max(axis, keepdims=True, initial=0)) for axis in (0, 1)]
             mutual = best[0] & best[1]
             more = (best[0] | best[1] | (kept & (m / u > SURE))) & ~mutual
-            gain, corresponding = gain + own, corresponding | mutual | told.news(more, mutual)
+            gain, corresponding = gain + own, corresponding | mutual | told.news(more & ~inside, mutual)
+            holding |= mutual & inside
         source, target, main = _grouped(corresponding, gain)
         first, second = (side.values for side in self.sides)
         texts = [
             _are_texts(first, source == field) and _are_texts(second, target == field) for field in range(len(main))
         ]
-        return Fields(source, target, main, np.array(texts, dtype=bool))
+        return Fields(source, target, main, np.array(texts, dtype=bool), holding[main[:, 0], main[:, 1]])
 
     def _agreement(self, links: np.ndarray) -> _Agreement:
         """In which attributes the entities of links agree."""
@@ -134,14 +143,15 @@ class Comparison:
         row, one, other = _crossed(first, second, links)
         sizes = len(self.sides[0].values.attributes), len(self.sides[1].values.attributes)
         kind = first.attribute[one] * sizes[1] + second.attribute[other]
-        similarity = self.similarity(first.value[one], second.value[other])
         key, index = np.unique(row * math.prod(sizes) + kind, return_inverse=True)
-        most = np.zeros(len(key))
-        np.maximum.at(most, index.ravel(), similarity)
+        most = np.zeros((2, len(key)))
+        for inside in (False, True):
+            similarity = self.similarity(first.value[one], second.value[other], inside=inside)
+            np.maximum.at(most[int(inside)], index.ravel(), similarity)
         kind = key % max(1, math.prod(sizes))
-        weights = np.ones(len(key)), *(most >= least for least, _ in AGREE)
+        weights = np.ones(len(key)), *(most[int(inside)] >= least for least, _, inside in AGREE)
         both, *agreeing = (np.bincount(kind, weight, math.prod(sizes)).reshape(sizes) for weight in weights)
-        alike = most >= AGREE[0][0]
+        alike = most[0] >= AGREE[0][0]
         return _Agreement(both, agreeing, kind[alike], key[alike] // max(1, math.prod(sizes)))
 
     def levels(self, pairs: np.ndarray, fields: Fields) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -160,7 +170,7 @@ class Comparison:
             for rows in blocks(first.count[pairs[:, 0]] * second.count[pairs[:, 1]], VALUE_BLOCK):
                 row, one, other = _crossed(first, second, pairs[rows])
                 value = second.value[other]
-                similarity = self.similarity(first.value[one], value)
+                similarity = self.similarity(first.value[one], value, inside=bool(fields.inside[field]))
                 equal = similarity >= 1.0
                 main = np.stack([first.attribute[one], second.attribute[other]], 1) == fields.main[field]
                 np.maximum.at(most[rows], row, np.where(equal & ~main.all(1), OTHERWISE, similarity))

@@ -101,6 +101,24 @@ class Similarity:
         found[near] = np.minimum(most, alike)
         return found
 
+    def inside(self, pairs: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+        """Similarity of the forms at these positions, [pairs], given how similar they are as a whole, if it is enough
+        that the words of the shorter one are among those of the longer one: the share of them that are, the rarer the
+        more. Its numerals have to be among them, too."""
+        one, other = (numbers[column] for numbers, column in zip(self.numbers, pairs.T, strict=True))
+        found, texts = similarity.copy(), self.texts
+        rows = np.flatnonzero(self.strings[one] & self.strings[other] & (texts.count[one] != texts.count[other]))
+        one, other = one[rows], other[rows]
+        fewer = texts.count[one] < texts.count[other]
+        short, long = np.where(fewer, one, other), np.where(fewer, other, one)
+        share = texts.cosines(short, long) * texts.length[long] / np.maximum(SMALLEST_DIVISOR, texts.length[short])
+        likely, sets = np.flatnonzero(share > OTHER_NUMERAL), list(self.numerals)
+        numerals = ([sets[self.read[number].numerals] for number in side[likely].tolist()] for side in (short, long))
+        fits = np.array([few <= many for few, many in zip(*numerals, strict=True)], dtype=bool)
+        share[likely] = np.minimum(share[likely], np.where(fits, DIFFERENT, OTHER_NUMERAL))
+        found[rows] = np.maximum(found[rows], share)
+        return found
+
     def _further(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Whether strings with these numerals have the same, or one has further ones, as an address with its postcode,
         [pairs] bool."""

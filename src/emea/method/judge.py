@@ -8,7 +8,7 @@ from torch import Tensor
 
 from emea.candidates.kept import KeptEmbeddings
 from emea.data import Candidates, Counterparts, Embeddings, Task
-from emea.evidence.comparison import UNKNOWN, Fields
+from emea.evidence.comparison import UNKNOWN
 from emea.evidence.descriptions import describe
 from emea.evidence.prepared import Prepared
 from emea.kernels.joins import lookup
@@ -83,7 +83,7 @@ def _grounds(
     if not any(sample.competition):  # and so never mirrored
         thing = things(pairs, np.log(against_none(found.odds).clip(1e-300)), sample.sizes)
     if mirrored:
-        pairs, fields = pairs[:, ::-1], Fields(fields.target, fields.source, fields.main[:, ::-1], fields.texts)
+        pairs, fields = pairs[:, ::-1], fields.swap()
     by_field, steps = found.values.by_field, found.values.steps
     return Judged(pairs, found.said, by_field, steps, fields, *limits, line, thing, sample.sizes[mirrored], mirrored)
 

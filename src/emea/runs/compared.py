@@ -77,7 +77,10 @@ class ComparedValues:
             return None
         one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         first, second = self.described
-        alike = self._similarity(np.stack([first.values.value[one], second.values.value[other]], 1))
+        pairs = np.stack([first.values.value[one], second.values.value[other]], 1)
+        alike = self._similarity(pairs)
+        if self.judged.fields.inside[field]:
+            alike = self._similarity.inside(pairs, alike)
         best = int(alike.argmax())
         forms = first.values.forms[first.values.value[one[best]]], second.values.forms[second.values.value[other[best]]]
         texts = [

@@ -180,6 +180,7 @@ def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "fields.source": judged.fields.source,
         "fields.target": judged.fields.target,
         "fields.main": judged.fields.main,
+        "fields.inside": judged.fields.inside.astype(np.int64),
         "ceiling": judged.ceiling,
         "most": judged.most,
         **({"share": judged.share} if (judged.share < 1).any() else {}),
@@ -237,6 +238,7 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
             arrays["fields.target"],
             arrays["fields.main"],
             np.zeros(len(arrays["fields.main"]), dtype=bool),  # counted in what they said
+            arrays.get("fields.inside", np.zeros(len(arrays["fields.main"]))).astype(bool),
         ),
         ceiling=arrays["ceiling"],
         most=arrays["most"],

@@ -106,6 +106,7 @@ def test_a_name_within_another_is_like_it_where_its_words_are_rare(first: str, s
     [
         ("s bohrer vz 673 12 v", "s cordless drill vz 673 18 inch", CONTAINED, DIFFERENT),  # one model
         ("s bohrer vz 673", "s cordless drill vz 674", 0, OTHER_NUMERAL),
+        ("s drill vz 673 12 v red", "s drill vz 673 18 v red", 0, OTHER_NUMERAL),  # the same model, but another size
         ("s museo of 1873 in prado", "s galleria 1873", 0, OTHER_NUMERAL),  # years are no models
         ("s 310 246 1501", "s 213 246 9999", 0, OTHER_NUMERAL),  # nor are telephone numbers
         ("s hand 60", "s arm 60", 0, OTHER_NUMERAL),  # two digits are soon the same

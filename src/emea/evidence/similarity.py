@@ -12,7 +12,7 @@ from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import cpdist
 
 from emea.evidence.values import DAY, NUMBER_FORM, STRING, Forms
-from emea.evidence.words import ROMAN, Texts, Vocabulary
+from emea.evidence.words import ROMAN, Texts, Vocabulary, other_amounts
 from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.order import unique_numbers
 
@@ -104,13 +104,15 @@ class Similarity:
     def inside(self, pairs: np.ndarray, similarity: np.ndarray) -> np.ndarray:
         """Similarity of the forms at these positions, [pairs], given how similar they are as a whole, if it is enough
         that the words of the shorter one are among those of the longer one: the share of them that are, the rarer the
-        more. Its numerals have to be among them, too."""
+        more. Its numerals have to be among them, too. Of a page and a range of pages, the number is its word."""
         one, other = (numbers[column] for numbers, column in zip(self.numbers, pairs.T, strict=True))
         found, texts = similarity.copy(), self.texts
-        rows = np.flatnonzero(self.strings[one] & self.strings[other] & (texts.count[one] != texts.count[other]))
-        one, other = one[rows], other[rows]
-        fewer = texts.count[one] < texts.count[other]
+        fewer = texts.count[one] < texts.count[other]  # of a number none
         short, long = np.where(fewer, one, other), np.where(fewer, other, one)
+        rows = np.flatnonzero((self.digits[short] >= 0) & (texts.count[long] > 1))
+        found[rows[texts.have(long[rows], self.digits[short[rows]])]] = DIFFERENT
+        rows = np.flatnonzero(self.strings[short] & self.strings[long] & (texts.count[one] != texts.count[other]))
+        short, long = short[rows], long[rows]
         share = texts.cosines(short, long) * texts.length[long] / np.maximum(SMALLEST_DIVISOR, texts.length[short])
         likely, sets = np.flatnonzero(share > OTHER_NUMERAL), list(self.numerals)
         numerals = ([sets[self.read[number].numerals] for number in side[likely].tolist()] for side in (short, long))
@@ -138,12 +140,20 @@ class Similarity:
         return found
 
     def _same_code(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Whether both strings have, besides words, a number that is in few strings, such as that of a model, [pairs]
-        bool."""
+        """Whether both strings have, besides words, a number that is in few strings, such as that of a model, and do
+        not differ in an amount, such as 64 GB and 128 GB, [pairs] bool."""
         found: np.ndarray = self.coded[one] & self.coded[other]
         rows = np.flatnonzero(found)
         found[rows] = self.texts.share(one[rows], other[rows], self.codes)
+        pairs = zip(one[found].tolist(), other[found].tolist(), strict=True)
+        found[found] = [not other_amounts(self.read[first].plain, self.read[second].plain) for first, second in pairs]
         return found
+
+    @cached_property
+    def digits(self) -> np.ndarray:
+        """The word that each whole number is, [forms]; −1 for other forms."""
+        place = {int(word): number for number, word in enumerate(self.texts.vocabulary.words) if word.isdecimal()}
+        return np.array([place.get(number, -1) for number in self.measures.number.tolist()], dtype=np.int64)
 
     @cached_property
     def codes(self) -> np.ndarray:

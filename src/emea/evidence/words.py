@@ -64,6 +64,25 @@ def is_numeral(word: str) -> bool:
     return word.isdigit() or word in ROMAN
 
 
+def other_amounts(one: str, other: str) -> bool:
+    """Whether strings of words have no number in common before a word that has some in both, such as a unit.
+
+    >>> other_amounts("x 200 64 gb black", "x 200 128 gb"), other_amounts("x 200 64 gb", "x 200 12 v")
+    (True, False)
+    """
+    first, second = _amounts(one.split()), _amounts(other.split())
+    return any(first[word].isdisjoint(second[word]) for word in first.keys() & second.keys())
+
+
+def _amounts(words: list[str]) -> dict[str, set[str]]:
+    """The numbers before each word."""
+    found: dict[str, set[str]] = {}
+    for number, word in pairwise(words):
+        if number.isdigit() and not word.isdigit():
+            found.setdefault(word, set()).add(number)
+    return found
+
+
 def likeness(one: str, other: str) -> float:
     """How surely two different words stand for the same: misspelled, abbreviated or derived from each other."""
     if is_numeral(one) or is_numeral(other):
@@ -206,6 +225,12 @@ class Texts:
         found[self.count > 0] = self.rarity[self.word[self.start[self.count > 0]]]
         return found
 
+    def have(self, text: np.ndarray, word: np.ndarray) -> np.ndarray:
+        """Whether each text has the word at its side, [texts] bool; there are some words."""
+        wanted = text * len(self.rarity) + word
+        found: np.ndarray = self.key[np.searchsorted(self.key, wanted).clip(max=len(self.key) - 1)] == wanted
+        return found
+
     def contain(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Whether the first text has all words of the other at its side, [pairs] bool."""
         found = np.empty(len(one), dtype=bool)
@@ -245,8 +270,7 @@ class Texts:
         word, beside = self.word[place], other[row]
         shared: np.ndarray = word == self.word[self.start[beside].clip(max=len(self.word) - 1)]  # its rarest word
         more = np.flatnonzero(~shared & (self.count[beside] > 1))
-        wanted = beside[more] * len(self.rarity) + word[more]
-        shared[more] = self.key[np.searchsorted(self.key, wanted).clip(max=len(self.key) - 1)] == wanted
+        shared[more] = self.have(beside[more], word[more])
         shared &= self.count[beside] > 0
         return row, word, shared
 

@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -63,8 +63,15 @@ def on_device(generator: torch.Generator, device: torch.device) -> torch.Generat
 @contextmanager
 def threads_that_pay(pairs: int) -> Iterator[None]:
     """One thread while little is computed: several would mostly wait for each other, for long where cores are busy."""
+    with one_thread() if pairs <= SMALL else nullcontext():
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Nothing is shared among threads, whose number could change the last digits."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if pairs <= SMALL else before)
+    torch.set_num_threads(1)
     try:
         yield
     finally:

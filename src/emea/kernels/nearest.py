@@ -8,6 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from emea.kernels.devices import one_thread
+
 MOMENTS = 256  # rows whose products are summed at a time: of more, a library sums in an order that depends on threads
 SMALLEST_GROUP = 4  # columns; smaller groups do not pay off
 AXES_PAY = {"cpu": 0, "cuda": 2**32}  # dot products beyond which projecting to the main axes pays off
@@ -77,7 +79,8 @@ def main_axes(rows: Tensor, count: int) -> Tensor:
         moments += (part.T @ part).float()
     start = torch.randn(len(moments), count, generator=torch.Generator().manual_seed(0)).to(rows.device)
     for _ in range(2):
-        start = torch.linalg.qr(moments @ start).Q
+        with one_thread():  # a library divides this by threads, and the result is another one
+            start = torch.linalg.qr(moments @ start).Q
     return start.contiguous()  # products with it depend on how it lies in memory
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from emea.candidates.parts import Beliefs, KeptCounterparts, sum_in_order
 from emea.data import Candidates, Counterparts, pair_keys
+from emea.kernels.devices import one_thread
 from emea.kernels.joins import lookup
 from emea.kernels.limits import SMALLEST_DIVISOR
 from emea.kernels.segments import LOWEST, segment_choice, segment_logsumexp, segment_softmax, segment_sum
@@ -64,6 +65,7 @@ def bars(values: Tensor, none: float) -> Tensor:
     return none * (support / most if most > 0 else torch.ones_like(support) / max(1, len(support)))
 
 
+@one_thread()
 def learn_weights(sides: list[tuple[Factors, Tensor]], ridge: float = 1.0) -> Tensor:
     """Φ that maximises Σ_e log p_Φ(ŷ_e | blanket) (eq. objective_phi), by Newton's method, [rules]; always positive.
 

@@ -29,6 +29,7 @@ EVERY = 3  # iterations after which support by neighbours is counted anew
 DAMPING = 0.3
 BELIEF = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95])  # of the loop, from which a pair has a better level
 SEEN = 0.1  # weight of the loop's belief where a single field speaks
+FEW_SEEDS = 10  # that count as much as what they show
 SMOOTHING = 50.0  # pairs for which the levels of a kind of entity are those of all kinds
 RARE = 2.0  # unmatched pairs of a kind on a level for which its share is that of all kinds, however rare it is
 LINKED = 0.5  # probability from which an entity counts as linked
@@ -148,7 +149,7 @@ class _Mixture:
         neighbours = by_level(ratio, sample.evidence.kind, support[:count])
         self.told = Told(ratio, sample.evidence.kind, values)
         believed = len(BELIEF) - np.searchsorted(BELIEF, sample.belief, side="right")
-        belief = self._belief(believed, probability, rival)
+        belief = self._belief(believed, values, probability, rival)
         by_values = (self.by_profile > 0).sum(1)[self.evidence.of]
         speaking = by_values + (neighbours > 0) + ((belief > 0) & (self.fields == 0))
         said = {"values": values, ALIKE: self._alike(), "neighbours": neighbours, "structure": belief}
@@ -240,13 +241,19 @@ class _Mixture:
         counted = [share * within.sums(each) for share, each in zip((1 - alone, alone), own, strict=True)]
         return np.concatenate([*counted, self.evidence.sums(between), [rest]])
 
-    def _belief(self, level: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
-        """What the loop's belief says, [pairs]: all that structure can where no value speaks, a little where only one
-        field does, which the loop has seen, too; nothing where several fields check each other."""
+    def _belief(self, level: np.ndarray, values: np.ndarray, probability: np.ndarray, rival: np.ndarray) -> np.ndarray:
+        """What the loop's belief says, [pairs]: all that structure can where no value is known, a little where only one
+        field is, which the loop has seen, too; nothing where several fields check each other. Where values do not speak
+        for a pair, as much as known pairs are like that: names in two scripts tell nothing of who is the same."""
         drawn, kind, depth = len(self.sample.random_kind), self.sample.evidence.kind, len(BELIEF) + 1
-        none, one = (np.where(self.fields == count, level, UNKNOWN) for count in (0, 1))
-        alone = by_level(self._ratio(none, np.full(drawn, len(BELIEF)), probability, rival, depth), kind, none)
-        return alone + SEEN * by_level(self._ratio(one, np.full(drawn, UNKNOWN), probability, rival, depth), kind, one)
+        silent, seeds = (self.fields > 0) & (values <= 0), self.sample.decided == 1
+        share = float((seeds & silent).sum() / (seeds.sum() + FEW_SEEDS))
+        cases = (self.fields == 0, len(BELIEF), 1.0), (self.fields == 1, UNKNOWN, SEEN), (silent, len(BELIEF), share)
+        said = np.zeros(len(level))
+        for case, at_random, weight in cases:
+            own = np.where(case, level, UNKNOWN)
+            said += weight * by_level(self._ratio(own, np.full(drawn, at_random), probability, rival, depth), kind, own)
+        return said
 
     def _ratio(
         self, level: np.ndarray, at_random: np.ndarray, probability: np.ndarray, rival: np.ndarray, depth: int

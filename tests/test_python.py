@@ -537,6 +537,7 @@ def test_saved_runs_are_compared_as_they_were_in_memory(tmp_path: Path) -> None:
 
 def test_what_a_program_prints_can_be_read(result: emea.Result) -> None:
     told = str(result.explain("11"))
+    assert told == str(result.explain(11))  # as `emea.link` gives it where ids are numbers
     assert told.startswith("Berlin ↔ Berlin  linked, confidence 0.9")
     assert "values" in told
     assert len(repr(emea.evaluate(result, sorted(RIGHT)).strict)) < 200

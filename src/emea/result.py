@@ -80,12 +80,13 @@ class _Linked(ABC):
         return self.links().to_pandas()
 
     def explain(
-        self, source: str, target: str | None = None, *, language: str = "", fewest: bool = False
+        self, source: str | int, target: str | int | None = None, *, language: str = "", fewest: bool = False
     ) -> ShownExplanation:
-        """Why a source is linked as it is, or why not to a target, given by name, last part of the name, or label.
+        """Why a source is linked as it is, or why not to a target, given by name or id, last part of the name, or label.
         `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
         carry the link, too."""
-        return ShownExplanation(**vars(self._explainer(language).explain(source, target, fewest=fewest)))
+        ends = str(source), None if target is None else str(target)  # ids of tables may be numbers
+        return ShownExplanation(**vars(self._explainer(language).explain(*ends, fewest=fewest)))
 
     def _repr_html_(self) -> str:
         """For notebooks: the ten surest links, and how sure all are."""

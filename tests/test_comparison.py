@@ -271,6 +271,25 @@ def test_attributes_are_one_field_only_if_links_agree_that_otherwise_would_not(o
     assert len(best) == 2 - merged
 
 
+def test_synonyms_may_only_stand_in_for_names() -> None:
+    """One in five goes by its synonym in the other table, and one more has nothing else."""
+    words, count = words_of_all(300), 100
+    left = {f"a{i:02}": {"name": words[i], "synonym": words[100 + i]} for i in range(count)}
+    left["a99"] = {"synonym": words[199]}
+    right = {f"b{i:02}": {"name": words[i if i % 5 and i < count - 1 else 100 + i]} for i in range(count)}
+    compare, links = Comparison(described(left), described(right)), np.stack([np.arange(count)] * 2, 1)
+    fields, spared = (compare.fields(links, np.random.default_rng(0), spare=spare) for spare in (False, True))
+    assert (len(fields), fields.spare.tolist(), spared.spare.tolist()) == (1, [False], [True])
+    named, synonymous, alone = links[1:2], links[5:6], links[-1:]
+    for pairs, level, with_names in ((named, 0, 0), (synonymous, 1, len(LEVELS)), (alone, 1, 1)):
+        assert compare.levels(pairs, fields)[0][0, 0] == level
+        assert compare.levels(pairs, spared)[0][0, 0] == with_names
+    assert np.isfinite(compare.levels(synonymous, spared)[1]).all()
+    assert spared.swap().spare.tolist() == spared.within(0).spare.tolist() == [True]
+    single = compare.fields(links[links[:, 0] % 5 > 0], np.random.default_rng(0), spare=True)
+    assert single.spare.tolist() == [False], "names alone are names alone, which is no other way of comparing"
+
+
 def test_an_equal_value_counts_by_how_common_it_is_among_pairs() -> None:
     """Of 40 entities half have the same town: two at random share a town as often as if 10.5 had each."""
     towns = ["big"] * 20 + [f"town{'abcdefghijklmnopqrst'[i]}" for i in range(20)]

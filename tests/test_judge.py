@@ -618,7 +618,18 @@ def test_fields_are_learned_anew_as_long_as_more_is_linked(
     monkeypatch.setattr("emea.method.judge.estimate", lambda each: SimpleNamespace(probability=each.probability))
     samples = [SimpleNamespace(probability=np.repeat([0.5, 0.4], [count, 10 - count])) for count in linked]
     for number, each in enumerate(samples):
-        each.again = lambda _, later=[*samples[number + 1 :], None]: later[0]
+        each.again = lambda _, later=samples[number + 1 : number + 2]: later
+    assert _estimated(cast(Sample, samples[0]))[0] is samples[chosen]
+
+
+@pytest.mark.parametrize(("linked", "chosen"), [([5, 6, 7], 2), ([5, 7, 6], 1), ([5, 4, 5], 0), ([5, 6, 6], 1)])
+def test_of_several_ways_to_compare_the_one_in_which_most_is_linked_is_kept(
+    linked: list[int], chosen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("emea.method.judge.estimate", lambda each: SimpleNamespace(probability=each.probability))
+    samples = [SimpleNamespace(probability=np.repeat([0.5, 0.4], [count, 10 - count])) for count in linked]
+    for number, each in enumerate(samples):
+        each.again = lambda _, later=samples[1:] * (number == 0): later
     assert _estimated(cast(Sample, samples[0]))[0] is samples[chosen]
 
 

@@ -45,6 +45,7 @@ class Fields:
     main: np.ndarray  # [fields, 2] the attributes that correspond best
     texts: np.ndarray  # [fields] bool: long values, which everybody writes differently
     inside: np.ndarray  # [fields] bool: those of one graph stand inside longer ones of the other
+    spare: np.ndarray  # [fields] bool: other attributes than the best only stand in where a pair does not have these
 
     def __len__(self) -> int:
         return len(self.main)
@@ -60,7 +61,7 @@ class Fields:
     def within(self, side: int) -> Fields:
         """The same for comparing entities of one graph with each other."""
         own = (self.source, self.target)[side]
-        return Fields(own, own, self.main[:, [side, side]], self.texts, np.zeros_like(self.inside))
+        return Fields(own, own, self.main[:, [side, side]], self.texts, np.zeros_like(self.inside), self.spare)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +107,10 @@ class Comparison:
         similarity: np.ndarray = known[np.searchsorted(keys, key)][index.ravel()]
         return similarity
 
-    def fields(self, links: np.ndarray, draw: np.random.Generator) -> Fields:
+    def fields(self, links: np.ndarray, draw: np.random.Generator, *, spare: bool = False) -> Fields:
         """Attributes correspond if linked entities agree in them more often than entities at random, and each is the
         best for the other, or links agree that otherwise would not; the others, if most linked entities are alike in
-        them."""
+        them. If `spare`, several that correspond to one only stand in for the best of them."""
         links = links[:: max(1, math.ceil(len(links) / MOST_LINKS))]
         shuffled = np.stack([links[:, 0], draw.permutation(links[:, 1])], 1)
         shuffled = shuffled[shuffled[:, 1] != links[:, 1]]  # of few links, some stay in place
@@ -133,7 +134,9 @@ class Comparison:
         texts = [
             _are_texts(first, source == field) and _are_texts(second, target == field) for field in range(len(main))
         ]
-        return Fields(source, target, main, np.array(texts, dtype=bool), holding[main[:, 0], main[:, 1]])
+        several = np.array([max((source == field).sum(), (target == field).sum()) > 1 for field in range(len(main))])
+        spared = several.astype(bool) & spare
+        return Fields(source, target, main, np.array(texts, dtype=bool), holding[main[:, 0], main[:, 1]], spared)
 
     def _agreement(self, links: np.ndarray) -> _Agreement:
         """In which attributes the entities of links agree."""
@@ -169,11 +172,14 @@ class Comparison:
             holders = np.bincount(second.value, minlength=self.width)
             for rows in blocks(first.count[pairs[:, 0]] * second.count[pairs[:, 1]], VALUE_BLOCK):
                 row, one, other = _crossed(first, second, pairs[rows])
+                main = (np.stack([first.attribute[one], second.attribute[other]], 1) == fields.main[field]).all(1)
+                if fields.spare[field]:
+                    kept = main | ~np.isin(row, row[main])
+                    row, one, other, main = row[kept], one[kept], other[kept], main[kept]
                 value = second.value[other]
                 similarity = self.similarity(first.value[one], value, inside=bool(fields.inside[field]))
                 equal = similarity >= 1.0
-                main = np.stack([first.attribute[one], second.attribute[other]], 1) == fields.main[field]
-                np.maximum.at(most[rows], row, np.where(equal & ~main.all(1), OTHERWISE, similarity))
+                np.maximum.at(most[rows], row, np.where(equal & ~main, OTHERWISE, similarity))
                 np.minimum.at(rarest[rows], row[equal], holders[value[equal]])
             known, equal = most >= 0, np.isfinite(rarest)
             found[known, field] = len(LEVELS) - np.searchsorted(LEVELS[::-1], most[known], side="right")

@@ -64,15 +64,15 @@ def judge(
 
 def _estimated(sample: Sample) -> tuple[Sample, Estimate]:
     """The mixture's estimate; anew where what it links tells of other fields, in which more is linked: what the loop
-    links at the start may be poor."""
-    found = estimate(sample)
+    links at the start may be poor, and synonyms may say less than they hide."""
+    best = sample, estimate(sample)
     for _ in range(RELEARNED):
-        again = sample.again(found.probability >= LINKED)
-        anew = found if again is None else estimate(again)
-        if again is None or (anew.probability >= LINKED).sum() <= (found.probability >= LINKED).sum():
+        sample, found = best
+        tried = [(each, estimate(each)) for each in sample.again(found.probability >= LINKED)]
+        best = max([best, *tried], key=lambda pair: int((pair[1].probability >= LINKED).sum()))
+        if best[0] is sample:
             break
-        sample, found = again, anew
-    return sample, found
+    return best
 
 
 def _grounds(

@@ -59,7 +59,9 @@ class Sample:
     sizes: tuple[int, int]  # entities of both graphs
     fields: Fields  # in which entities are compared
     competition: Competition
-    again: Callable[[np.ndarray], Sample | None]  # the same, if these pairs, [pairs] bool, tell of other fields
+    again: Callable[
+        [np.ndarray], list[Sample]
+    ]  # the same with other fields, if these pairs, [pairs] bool, tell of some
 
     def types(self, probability: np.ndarray) -> np.ndarray:
         """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""
@@ -129,16 +131,17 @@ def consider(
     return Asked(pairs, belief, start, _decisions(pairs, given, competition))
 
 
-def compare(first: Description, second: Description, asked: Asked, competition: Competition) -> Sample:
+def compare(
+    first: Description, second: Description, asked: Asked, competition: Competition, *, spare: bool = False
+) -> Sample:
     """Compare the pairs, pairs at random, and pairs within each graph."""
     draw, width, pairs = np.random.default_rng(0), len(second.linkable), asked.pairs
     sides, links, comparison = (first, second), pairs[asked.start], Comparison(first, second)
-    fields = comparison.fields(links, draw)
+    fields = comparison.fields(links, draw, spare=spare)
 
-    def again(linked: np.ndarray) -> Sample | None:
-        if linked.sum() < FEWEST or comparison.fields(pairs[linked], np.random.default_rng(0)).equals(fields):
-            return None
-        return compare(*sides, replace(asked, start=linked), competition)
+    def again(linked: np.ndarray) -> list[Sample]:
+        told = replace(asked, start=linked)
+        return [compare(*sides, told, competition, spare=each) for each in _others(comparison, pairs[linked], fields)]
 
     named = first.naming_kinds, second.naming_kinds
     if min(named) >= 0 and fields.source[named[0]] == fields.target[named[1]] >= 0:  # compared as values already
@@ -178,6 +181,15 @@ def compare(first: Description, second: Description, asked: Asked, competition: 
         competition=competition,
         again=again,
     )
+
+
+def _others(comparison: Comparison, links: np.ndarray, fields: Fields) -> list[bool]:
+    """Whether attributes only stand in, in each of the two ways in which the links tell of other fields."""
+    known, found = [fields], []
+    for spare in (False, True) if len(links) >= FEWEST else ():
+        known.append(comparison.fields(links, np.random.default_rng(0), spare=spare))
+        found += [] if any(map(known[-1].equals, known[:-1])) else [spare]
+    return found
 
 
 def _at_random(first: Description, second: Description, known: np.ndarray, draw: np.random.Generator) -> np.ndarray:

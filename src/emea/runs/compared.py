@@ -75,8 +75,12 @@ class ComparedValues:
         held = [rows[fields == field] for rows, fields in self._rows(row)]
         if not all(map(len, held)):
             return None
-        one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         first, second = self.described
+        if self.judged.fields.spare[field]:
+            sides = zip((first, second), held, self.judged.fields.main[field], strict=True)
+            best = [rows[side.values.attribute[rows] == attribute] for side, rows, attribute in sides]
+            held = best if all(map(len, best)) else held
+        one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         pairs = np.stack([first.values.value[one], second.values.value[other]], 1)
         alike = self._similarity(pairs)
         if self.judged.fields.inside[field]:

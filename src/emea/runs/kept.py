@@ -181,6 +181,7 @@ def _of_judged(judged: Judged) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "fields.target": judged.fields.target,
         "fields.main": judged.fields.main,
         "fields.inside": judged.fields.inside.astype(np.int64),
+        "fields.spare": judged.fields.spare.astype(np.int64),
         "ceiling": judged.ceiling,
         "most": judged.most,
         **({"share": judged.share} if (judged.share < 1).any() else {}),
@@ -238,7 +239,10 @@ def _judged(tensors: dict[str, Tensor], table: dict[str, Any]) -> Judged:
             arrays["fields.target"],
             arrays["fields.main"],
             np.zeros(len(arrays["fields.main"]), dtype=bool),  # counted in what they said
-            arrays.get("fields.inside", np.zeros(len(arrays["fields.main"]))).astype(bool),
+            *(
+                arrays.get(f"fields.{name}", np.zeros(len(arrays["fields.main"]))).astype(bool)
+                for name in ("inside", "spare")
+            ),
         ),
         ceiling=arrays["ceiling"],
         most=arrays["most"],

@@ -2,6 +2,8 @@
 
 import itertools
 from datetime import date
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,7 @@ from emea.evidence.similarity import (
     Similarity,
 )
 from emea.evidence.values import DAY, NUMBER_FORM, Forms, Values, read_values
+from emea.runs.compared import ComparedValues
 from emea.settings import EvidenceSettings
 
 NAMES = ("s thoracic vertebra 12", "s smith john", "s dark matter", "s spleen capsule", "s hand phalanx")
@@ -290,6 +293,28 @@ def test_synonyms_may_only_stand_in_for_names() -> None:
     assert single.spare.tolist() == [False], "names alone are names alone, which is no other way of comparing"
 
 
+@pytest.mark.parametrize(("spare", "shown"), [(False, ["synonym", "synonym"]), (True, ["name", "synonym"])])
+def test_values_are_shown_as_they_were_compared(spare: bool, shown: list[str]) -> None:
+    sides = (
+        described({"a0": {"name": "quarter", "synonym": "suburb"}, "a1": {"synonym": "suburb"}}),
+        described({"b0": {"name": "suburb"}}),
+    )
+    fields = SimpleNamespace(
+        source=np.zeros(2, dtype=np.int64),
+        target=np.zeros(1, dtype=np.int64),
+        main=np.array([[sides[0].values.attributes.to_pylist().index("name"), 0]]),
+        inside=np.array([False]),
+        spare=np.array([spare]),
+    )
+    called = SimpleNamespace(value=lambda _, form: form[1:])
+    judged = SimpleNamespace(pairs=np.array([[0, 0], [1, 0]]), fields=fields)
+    known: Any = (judged, None, None, SimpleNamespace(called=(called, called)))
+    values = ComparedValues(*known)
+    values.described = sides
+    compared = [values.most_similar(row, 0) for row in (0, 1)]
+    assert [each.attributes[0] for each in compared if each] == shown
+
+
 def test_an_equal_value_counts_by_how_common_it_is_among_pairs() -> None:
     """Of 40 entities half have the same town: two at random share a town as often as if 10.5 had each."""
     towns = ["big"] * 20 + [f"town{'abcdefghijklmnopqrst'[i]}" for i in range(20)]
@@ -422,3 +447,19 @@ def test_each_of_a_pair_is_compared_by_its_own_values() -> None:
     found = compare.levels(pairs, fields)[0][:, 0].tolist()
     assert found[:5] == [UNKNOWN, 0, UNKNOWN, UNKNOWN, 0]
     assert found[5] > 2
+
+
+def test_within_a_graph_synonyms_are_compared_with_names_as_between_two() -> None:
+    """Some go by a synonym in the other table, which has one name for each, and two of a graph share each synonym."""
+    words, count = words_of_all(300), 100
+    left = {f"a{i:02}": {"name": words[i], "synonym": words[100 + i // 2]} for i in range(count)}
+    right = {f"b{i:02}": {"name": words[i if i % 5 else 100 + i // 2]} for i in range(count)}
+    first, second = described(left), described(right)
+    fields = Comparison(first, second).fields(np.stack([np.arange(count)] * 2, 1), np.random.default_rng(0))
+    pairs = np.array([[2 * i, 2 * i + 1] for i in range(count // 2)])
+    assert fields.source.tolist() == [0, 0], "names and synonyms are one field"
+    assert (Comparison(first, first).levels(pairs, fields.within(0))[0][:, 0] > 2).all()
+    assert (Comparison(second, second).levels(pairs, fields.within(1))[0][:, 0] > 2).all()
+    assert fields.swap().within(1).equals(fields.within(0))
+    both = Comparison(first, first).fields(np.stack([np.arange(count)] * 2, 1), np.random.default_rng(0))
+    assert (Comparison(first, first).levels(pairs, both.within(0))[0][:, 1] == 0).all(), "where both have synonyms"

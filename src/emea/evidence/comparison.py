@@ -59,9 +59,14 @@ class Fields:
         return replace(self, source=self.target, target=self.source, main=self.main[:, ::-1])
 
     def within(self, side: int) -> Fields:
-        """The same for comparing entities of one graph with each other."""
-        own = (self.source, self.target)[side]
-        return Fields(own, own, self.main[:, [side, side]], self.texts, np.zeros_like(self.inside), self.spare)
+        """The same for comparing entities of one graph with each other. Where the other graph has one attribute for
+        several of this one, these are compared with the best of them: names with names and synonyms. Synonyms agree
+        with synonyms more often than unmatched pairs of the two graphs do."""
+        own, other = (self.source, self.target) if side == 0 else (self.target, self.source)
+        one = np.bincount(other[other >= 0], minlength=len(self)) == 1
+        best = np.isin(np.arange(len(own)), self.main[:, side])
+        narrow = np.where(best | ~np.append(one, False)[own], own, -1)
+        return Fields(own, narrow, self.main[:, [side, side]], self.texts, np.zeros_like(self.inside), self.spare)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,8 +78,8 @@ class ComparedValues:
         first, second = self.described
         if self.judged.fields.spare[field]:
             sides = zip((first, second), held, self.judged.fields.main[field], strict=True)
-            best = [rows[side.values.attribute[rows] == attribute] for side, rows, attribute in sides]
-            held = best if all(map(len, best)) else held
+            usual = [rows[side.values.attribute[rows] == attribute] for side, rows, attribute in sides]
+            held = usual if all(map(len, usual)) else held
         one, other = (each.ravel() for each in np.meshgrid(*held, indexing="ij"))
         pairs = np.stack([first.values.value[one], second.values.value[other]], 1)
         alike = self._similarity(pairs)

@@ -82,7 +82,7 @@ class _Linked(ABC):
     def explain(
         self, source: str | int, target: str | int | None = None, *, language: str = "", fewest: bool = False
     ) -> ShownExplanation:
-        """Why a source is linked as it is, or why not to a target, given by name or id, last part of the name, or label.
+        """Why a source is linked as it is, or why not to a target, given by name, last part of the name, id, or label.
         `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
         carry the link, too."""
         ends = str(source), None if target is None else str(target)  # ids of tables may be numbers

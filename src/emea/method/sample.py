@@ -59,9 +59,7 @@ class Sample:
     sizes: tuple[int, int]  # entities of both graphs
     fields: Fields  # in which entities are compared
     competition: Competition
-    again: Callable[
-        [np.ndarray], list[Sample]
-    ]  # the same with other fields, if these pairs, [pairs] bool, tell of some
+    again: Callable[[np.ndarray], list[Sample]]  # with other fields, if these pairs, [pairs] bool, tell of some
 
     def types(self, probability: np.ndarray) -> np.ndarray:
         """How much more often than by chance the kinds of a pair's entities are linked, as a logarithm, [pairs]."""

@@ -35,8 +35,19 @@ def test_what_is_no_table_is_left_out_and_named(tmp_path: Path) -> None:
     assert triple_names(graph) == triple_names(alone)
     assert literal_names(graph) == literal_names(alone)
     listed = ", ".join(sorted(beside))
-    assert graph.notes[0] == f"{tmp_path / 'b'}: left out, since they are no tables: {listed}"
+    assert (
+        graph.notes[0] == f"{tmp_path / 'b'}: left out, since they are no tables, or JSON or XML beside some: {listed}"
+    )
     assert not any("left out" in note for note in alone.notes)
+
+
+def test_a_folder_of_json_alone_has_a_table_a_file(tmp_path: Path) -> None:
+    people = '[{"id": 1, "name": "Anna", "town": "be"}, {"id": 2, "name": "Bo", "town": "th"}]'
+    towns = '[{"id": "be", "label": "Bern"}, {"id": "th", "label": "Thun"}]'
+    graph = read_graph(folder_of(tmp_path / "a", {"people.json": people, "towns.json": towns, "README.md": "x"}))
+    alone = read_graph(folder_of(tmp_path / "b", {"people.csv": PEOPLE, "towns.csv": TOWNS}))
+    assert triple_names(graph) == triple_names(alone)
+    assert literal_names(graph) == literal_names(alone)
 
 
 def test_a_table_that_is_broken_is_refused(tmp_path: Path) -> None:

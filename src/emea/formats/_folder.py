@@ -63,7 +63,7 @@ class Folder(TableReader):
         others = sorted(each.name for each in _visible(path) if each not in files)
         if others:
             listed = ", ".join(others[:LISTED]) + " …" * (len(others) > LISTED)
-            notes.append(f"{path}: left out, since they are no tables: {listed}")
+            notes.append(f"{path}: left out, since they are no tables, or JSON or XML beside some: {listed}")
         return replace(graph, notes=(*notes, *graph.notes))
 
 
@@ -109,7 +109,7 @@ def _readers() -> dict[str, TableReader]:
     """The formats of tables by suffix."""
     formats = [*every_format()][::-1]  # built-in ones come last, and win
     tables = [each for each in formats if isinstance(each, TableReader)]
-    return {ending: each for each in tables for ending in each.suffixes if ending not in DESCRIBING}
+    return {ending: each for each in tables for ending in each.suffixes}
 
 
 def _visible(path: Path) -> list[Path]:
@@ -119,7 +119,8 @@ def _visible(path: Path) -> list[Path]:
 
 
 def _files(path: Path) -> dict[Path, TableReader]:
-    """The files of a folder that are tables, by name, and what reads them."""
+    """The files of a folder that are tables, by name, and what reads them; JSON and XML where there is nothing else."""
     known = _readers()
     readers = {each: known[suffix(each)] for each in _visible(path) if suffix(each) in known}
-    return {each: reader for each, reader in readers.items() if reader.holds_graph(each)}
+    tables = {each: reader for each, reader in readers.items() if suffix(each) not in DESCRIBING} or readers
+    return {each: reader for each, reader in tables.items() if reader.holds_graph(each)}

@@ -83,8 +83,7 @@ class _Linked(ABC):
         self, source: str | int, target: str | int | None = None, *, language: str = "", fewest: bool = False
     ) -> ShownExplanation:
         """Why a source is linked as it is, or why not to a target, given by name, last part of the name, id, or label.
-        `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples that
-        carry the link, too."""
+        `language` says in which languages labels are preferred: "de,en"; `fewest` asks for the fewest triples, too."""
         ends = str(source), None if target is None else str(target)  # ids of tables may be numbers
         return ShownExplanation(**vars(self._explainer(language).explain(*ends, fewest=fewest)))
 
